@@ -1,5 +1,5 @@
-//! With the feature `cuda`, checks that the PTX in `gpu-kernels/ptx` is that of the kernels' sources, and makes it anew
-//! where `CUDA_BUILDER_PTX=regenerate` asks for that. The library takes it from the package of the kernels.
+//! With the feature `cuda`, checks that the PTX in `gpu-kernels/ptx` matches the kernels' sources, and regenerates it
+//! if `CUDA_BUILDER_PTX=regenerate` is set. The library takes it from the package of the kernels.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -14,7 +14,7 @@ fn main() {
 fn check_kernels() -> Result<(), Box<dyn std::error::Error>> {
     use cuda_builder::{CudaBuilder, Policy};
 
-    // As a dependency from a registry, this package has no sources of kernels beside it.
+    // As a dependency from a registry, this package has no kernel sources next to it.
     if !std::path::Path::new("gpu-kernels/Cargo.toml").exists() {
         return Ok(());
     }
@@ -25,11 +25,11 @@ fn check_kernels() -> Result<(), Box<dyn std::error::Error>> {
         .copy_to("gpu-kernels/ptx")
         .regenerate_command("CUDA_BUILDER_PTX=regenerate cargo build --features cuda");
     if std::env::var_os("CUDA_BUILDER_PTX").is_none_or(|value| value.is_empty()) {
-        // PTX in this script's OUT_DIR would get into no library.
+        // PTX in this script's OUT_DIR would not get into any library.
         builder = builder.policy(Policy::Committed);
     }
     if builder.build()?.iter().any(|file| file.written) {
-        return Err("The kernels were compiled anew, and their PTX is in gpu-kernels/ptx. \
+        return Err("The kernels were recompiled, and their PTX is in gpu-kernels/ptx. \
                     Run the same command again, for this build may have taken the old PTX."
             .into());
     }

@@ -1,6 +1,6 @@
-//! What the choice of a format costs before anything is multiplied: `cargo bench --bench analysis`, with `-- --quick` for a
-//! first look. Each group has the analysis of a matrix and a multiplication by `csr-vector` on the same threads, and ends with
-//! the quotient of the best samples.
+//! Cost of the choice of a format before anything is multiplied: `cargo bench --bench analysis`, with `-- --quick` for
+//! a first look. Each group has the analysis of a matrix and a multiplication by `csr-vector` on the same threads, and
+//! ends with the quotient of the best samples.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ fn analysis(criterion: &mut Criterion) {
     }
 }
 
-/// Times `work`, and gives the shortest sample's seconds.
+/// Times `work`, and returns the shortest sample in seconds.
 fn best<O>(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut work: impl FnMut() -> O) -> f64 {
     let mut best = f64::INFINITY;
     group.bench_function(BenchmarkId::from_parameter(name), |bencher| {

@@ -1,8 +1,9 @@
 //! Times of the conversions from CSR and back on the CPU: `cargo bench --bench conversions`, with `-- --quick` for a
-//! first look. The time includes the new arrays' allocation, and not that of the matrix that is given away.
+//! first look. The time includes the allocation of the new arrays, but not that of the consumed matrix.
 //!
-//! After each group there is a list in multiplications by `csr-vector`, timed in the same group. Those are quotients of
-//! the best of criterion's samples, without an interval; `benches/spmv.rs` says how to read criterion's own numbers.
+//! Each group is followed by a list in multiplications by `csr-vector`, timed in the same group. Those are quotients of
+//! the best of criterion's samples, without an interval; `benches/spmv.rs` explains how to read criterion's own
+//! numbers.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use warp_spmv::{Format, Plan};
 
 const MATRICES: &[&str] = &["stencil:27:50", "pareto:rows=40000,k=1.5", "elasticity:width=20"];
 
-/// One format for each storage but CSR.
+/// One format for each storage except CSR.
 fn formats() -> Vec<Format> {
     let mut formats = Format::STANDARD.to_vec();
     formats.dedup_by_key(|format| format.storage());
@@ -38,7 +39,7 @@ fn cpu(criterion: &mut Criterion) {
 
         for format in formats() {
             let convert = |matrix: warp_spmv::Csr<f64>| matrix.convert(&cpu, format, FillLimit::default());
-            // What a matrix does not suit is left out.
+            // Unsuitable formats are left out.
             if convert(matrix.clone()).is_err() {
                 continue;
             }
@@ -57,7 +58,7 @@ struct Group<'c> {
 }
 
 impl Group<'_> {
-    /// Times `work` on what `prepare` makes; dropping either's result is not timed.
+    /// Times `work` on the result of `prepare`; dropping either's result is not timed.
     fn time<I, O>(&mut self, name: &str, mut prepare: impl FnMut() -> I, mut work: impl FnMut(I) -> O) {
         let best = &mut self.best;
         self.group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
@@ -79,7 +80,7 @@ impl Group<'_> {
 
     fn finish(self, unit: &str) {
         self.group.finish();
-        // A filter on the command line may have left it out.
+        // It may be missing because of a filter on the command line.
         let Some(&call) = self.best.get(unit) else { return };
         for (name, seconds) in self.best.iter().filter(|(name, _)| *name != unit) {
             println!("{name}: {:.1} {unit} calls", seconds / call);

@@ -2,11 +2,11 @@
 //! with `-- --quick` for a first look, or `-- stencil` for some of the groups. Without the feature the peers are left
 //! out. A group has one matrix in one precision; throughput is in stored entries, so that padding does not count.
 //!
-//! How to read the three numbers: the middle one is criterion's estimate of the time of one multiplication, the outer
-//! ones bound it with 95 % confidence, as far as this run tells. They do not cover what differs between runs, such as
-//! the clock of the processor and what else the machine does: compare only within one run, run it twice before
-//! believing a difference of less than 10 %, and take "performance has changed" against an older run as a hint.
-//! The peers use one thread; this project's executor uses rayon's, and on one with `RAYON_NUM_THREADS=1`.
+//! How to read the three numbers: the middle one is criterion's estimate of the time of one multiplication; the outer
+//! ones bound it with 95 % confidence, as far as this run shows. They do not cover differences between runs, such as
+//! the clock of the processor and other load on the machine: compare only within one run, run it twice before believing
+//! a difference of less than 10 %, and take "performance has changed" against an older run as a hint. The peers use one
+//! thread; this project's executor uses rayon's threads, or one with `RAYON_NUM_THREADS=1`.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const MATRICES: &[&str] = &[
     "elasticity:width=25",
 ];
 
-/// One for each storage: on the CPU, formats that share it are multiplied alike. What a matrix does not suit is left out.
+/// One format per storage: on the CPU, formats that share it are multiplied alike. Unsuitable formats are left out.
 fn formats() -> Vec<Format> {
     let mut formats = Format::STANDARD.to_vec();
     formats.dedup_by_key(|format| format.storage());

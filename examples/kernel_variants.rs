@@ -1,11 +1,11 @@
 //! Times variants of the kernels side by side on a GPU, and checks each:
 //! `kernel_variants [--matrix MATRIX]... [--format FORMAT]... [--peer PEER]... [VARIANT]...`.
-//! A variant is a name and a file of PTX with the library's entry points, and the size of blocks and of grids if they
-//! are to be others: `NAME=FILE.ptx`, `NAME=built-in,threads=128,waves=4`. scripts/kernel-variants.sh makes PTX of patches.
+//! A variant is a name and a file of PTX with the library's entry points, optionally with the size of blocks and of
+//! grids: `NAME=FILE.ptx`, `NAME=built-in,threads=128,waves=4`. scripts/kernel-variants.sh makes PTX from patches.
 //!
-//! The variants take turns within one process, each on arrays of its own, so that clocks and other people's load are the
-//! same for all. Matrices that the caches could hold are multiplied with cold caches. A variant that leaves out a stage,
-//! to find out what it costs, is timed all the same and called wrong.
+//! The variants take turns within one process, each with its own arrays, so that clocks and other load are the same for
+//! all. Matrices that the caches could hold are multiplied with cold caches. A variant that omits a stage, to measure
+//! its cost, is timed all the same and reported as wrong.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ struct Arguments {
     variants: Vec<Variant>,
 }
 
-/// Where a matrix comes from.
+/// The source of a matrix.
 #[derive(Clone)]
 enum Source {
     Generated(Generator),
@@ -79,7 +79,7 @@ impl Source {
     }
 }
 
-/// Kernels and how they are launched.
+/// Kernels and their launch configuration.
 #[derive(Clone)]
 struct Variant {
     name: String,
@@ -116,7 +116,7 @@ impl Variant {
         let executor = Cuda::new(0)?.with_tuning(self.tuning);
         let Some(file) = &self.file else { return Ok(executor) };
         let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-        // SAFETY: who gives a file on the command line says so.
+        // SAFETY: the user vouches for a file given on the command line.
         Ok(unsafe { executor.with_ptx(text) })
     }
 }
@@ -136,7 +136,7 @@ impl<T: Real> Contender<'_, T> {
     }
 }
 
-/// One contender with its vectors, and what is known of it so far.
+/// One contender with its vectors and its measurements so far.
 struct Candidate<'a, T: Real> {
     name: String,
     executor: &'a Cuda,
@@ -157,7 +157,7 @@ impl<'a, T: Real> Candidate<'a, T> {
         rows: usize,
     ) -> Result<Self, Error> {
         let x = executor.upload(x.to_vec())?;
-        // Nothing that a result could be, so that an element that is not written shows.
+        // NaN cannot be a result, so an element that is not written is detected.
         let y = executor.upload(vec![T::from_f64(f64::NAN); rows])?;
         Ok(Self { name, executor, contender, bound, x, y, times: Vec::new() })
     }
@@ -168,7 +168,7 @@ impl<'a, T: Real> Candidate<'a, T> {
     }
 }
 
-/// Rounds that are not looked at.
+/// Rounds that are not measured.
 const WARM_UPS: usize = 3;
 
 /// Times all variants and peers on one matrix in one precision.
@@ -230,7 +230,7 @@ fn compare<T: Real + Number>(
     Ok(())
 }
 
-/// Prints the times of all and how they compare with the first.
+/// Prints all times and their ratios to the first.
 fn print<T: Real>(candidates: &[Candidate<'_, T>], exact: &[Exact]) -> Result<(), Error> {
     let mut unit = None;
     for candidate in candidates {

@@ -1,6 +1,5 @@
-//! Multiplies random small matrices and compares each product with the exact one:
-//! `random_products [--executor EXECUTOR] [--count N] [--seed N]`. Fails with the first that is farther off than
-//! rounding explains.
+//! Multiplies random small matrices and compares each product with the exact one: `random_products [--executor
+//! EXECUTOR] [--count N] [--seed N]`. Fails with the first that differs by more than rounding explains.
 
 #[allow(dead_code, reason = "tests use the rest")]
 #[path = "../tests/scenarios/mod.rs"]
@@ -13,7 +12,7 @@ use warp_spmv::executor::{Executor, ExecutorName, ExecutorVisitor};
 
 #[derive(Parser)]
 struct Arguments {
-    /// What multiplies: reference, cpu, emulated or cuda.
+    /// The executor: reference, cpu, emulated or cuda.
     #[arg(long, default_value = "emulated")]
     executor: ExecutorName,
     /// Number of matrices.
@@ -39,10 +38,10 @@ impl ExecutorVisitor for Products {
     }
 }
 
-/// Matrices that one emulator after the other multiplies.
+/// Number of matrices that one set of emulators multiplies.
 const AT_ONCE: u64 = 500;
 
-/// All matrices on emulators of several sizes, each under a schedule of its own; in parallel.
+/// All matrices on emulators of several sizes, each with its own schedule; in parallel.
 fn emulated(numbers: std::ops::Range<u64>) -> Result<Tally, String> {
     let parts = (numbers.end - numbers.start).div_ceil(AT_ONCE);
     let tallies = (0..parts).into_par_iter().map(|part| {

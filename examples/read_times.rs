@@ -1,5 +1,5 @@
-//! Reads a Matrix Market file some times and prints how long each took, in seconds:
-//! `read_times FILE TIMES csr|coordinates`.
+//! Reads a Matrix Market file several times and prints the duration of each, in seconds: `read_times FILE TIMES
+//! csr|coordinates`.
 
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
-//! Tells the program which commit it is built from.
+//! Records the commit that the program is built from.
 
 use std::process::Command;
 
 fn main() {
-    // Cargo puts it into a package. A repository around that is not this one.
+    // Cargo writes this file into a package. A surrounding repository is not this one.
     if let Ok(published) = std::fs::read_to_string(".cargo_vcs_info.json") {
         if let Some(commit) = published.split_once("\"sha1\": \"").and_then(|(_, rest)| rest.get(..12)) {
             println!("cargo::rustc-env=LAB_COMMIT={commit}");
@@ -17,7 +17,7 @@ fn main() {
     if let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) {
         println!("cargo::rustc-env=LAB_COMMIT={commit}");
     }
-    // The file that changes with every commit, whatever the branch.
+    // This file changes with every commit, on any branch.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }

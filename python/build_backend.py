@@ -1,7 +1,7 @@
-"""What pip calls to build the package: maturin, with a stand-in for the CUDA driver's library to link with.
+"""The build backend of the package: maturin, with a stand-in for the CUDA driver's library to link with.
 
-What is linked with the stand-in looks for the driver when it starts, so the wheel works with and without one. A source
-distribution gets what maturin leaves out of it: this file, and what makes the stand-in.
+Code linked with the stand-in looks for the driver at startup, so the wheel works with and without one. A source
+distribution gets the files that maturin leaves out: this file, and the script that makes the stand-in.
 """
 
 import os
@@ -15,7 +15,7 @@ import maturin
 from maturin import *  # noqa: F403 - the hooks
 
 STUB = Path("scripts/cuda-stub.sh")
-# Beside this file in a source distribution, and in the folder above it in a clone.
+# Beside this file in a source distribution, and in the parent folder in a clone.
 ROOT = next(folder for folder in Path(__file__).resolve().parents if (folder / STUB).exists())
 
 
@@ -48,11 +48,11 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 def _complete(root):
-    """Adds what is missing in the folder of a source distribution."""
+    """Adds the missing files to the folder of a source distribution."""
     (root / STUB.parent).mkdir()
     shutil.copy(ROOT / STUB, root / STUB)
     shutil.copy(__file__, root / "build_backend.py")
-    # The workspace's manifest names all that is in them.
+    # The workspace's manifest names all files in them.
     for folder in ("examples", "benches"):
         shutil.copytree(ROOT / folder, root / folder, dirs_exist_ok=True)
     # The README.md there is that of the whole repository.
@@ -62,7 +62,7 @@ def _complete(root):
     if text.count(here) != 1:
         raise RuntimeError(f"pyproject.toml has no line {here}")
     project.write_text(text.replace(here, 'readme = "python/README.md"'))
-    # The workspace there has fewer members, and what only the others need is no longer locked.
+    # The workspace there has fewer members, so the lock file drops dependencies that only the others need.
     metadata = ["cargo", "metadata", "--format-version", "1", "--manifest-path", root / "Cargo.toml"]
     subprocess.run(metadata, check=True, stdout=subprocess.DEVNULL)
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Checks that the packages work without this repository, as they do from a registry:
+# Checks that the packages work without this repository, as if from a registry:
 #   scripts/check-packages.sh [--allow-dirty]
-# Makes every package, unpacks all of them in target/ci/packages, and builds a program there that depends on them alone,
-# the one of README.md under "As a library": the library by itself, which is run, and which must not depend on anything
-# of the command. That it compiles is checked with the feature `command`, and with the feature `cuda`, for which
-# CUDA_LIBRARY_PATH says where the driver's library is (without it, a stub is made). Arguments go to `cargo package`.
+# Makes every package, unpacks all of them in target/ci/packages, and builds a program there that depends only on them:
+# the example of README.md under "As a library". It runs with the library alone, which must not depend on anything of
+# the command, and is also checked with the feature `command`, and with the feature `cuda`, for which CUDA_LIBRARY_PATH
+# names the folder of the driver's library (by default, a stub is made). Arguments are passed to `cargo package`.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -15,7 +15,7 @@ export CARGO_TARGET_DIR=$folder/target
 rm -rf "$CARGO_TARGET_DIR/package" "$folder/unpacked" "$program"
 mkdir -p "$folder/unpacked" "$program/src"
 log=$folder/package.log
-# For each file that a package leaves out on purpose, cargo has a warning.
+# Cargo warns about each file that a package leaves out on purpose.
 if ! cargo package --workspace --no-verify --locked "$@" >"$log" 2>&1; then
     sed -n '/^error/,$p' "$log" >&2
     exit 1
@@ -23,14 +23,14 @@ fi
 
 patches=() version=""
 for archive in "$CARGO_TARGET_DIR"/package/*.crate; do
-    # All files of a package have one old time, by which cargo would take those of the last run for the same.
+    # All files of a package have the same old time stamp, so cargo would take them for those of the last run.
     tar -x -z --touch -f "$archive" -C "$folder/unpacked"
     stem=$(basename "$archive" .crate)
     name=${stem%-*}
     patches+=("$name = { path = \"../unpacked/$stem\" }")
     [[ $name != warp-spmv ]] || version=${stem##*-}
 done
-[[ -n $version ]] || { echo "$0: cargo made no package warp-spmv" >&2; exit 1; }
+[[ -n $version ]] || { echo "$0: cargo did not make a package warp-spmv" >&2; exit 1; }
 
 cat >"$program/Cargo.toml" <<END
 [package]
@@ -58,7 +58,7 @@ awk '/^<!-- library example -->/ { marked = 1; next }
     marked && /^```/ { if (inside) exit; inside = 1; next }
     inside { print }' README.md >"$program/src/main.rs"
 [[ -s $program/src/main.rs ]] || { echo "$0: README.md has no library example" >&2; exit 1; }
-# So that crates from outside have the versions that the rest is tested with.
+# External crates must have the versions that the rest is tested with.
 cp Cargo.lock "$program/Cargo.lock"
 
 at=(--manifest-path "$program/Cargo.toml")

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Assembles PTX for GPU generations and checks that each kernel keeps to registers:
+# Assembles PTX for GPU generations and checks that each kernel stays in registers:
 #   scripts/check-ptx.sh [FILE ...]        (without files: gpu-kernels/ptx/*.zip)
-# FILE is PTX, or an archive of it by families of kernels. A file for sm_75 is assembled for that and for those later ones
-# below for which no other FILE is meant: a program takes the latest that a GPU can run. Prints the registers of each kernel,
-# and fails if a file does not assemble, or a kernel has a stack frame, spills registers, or uses local memory.
-# ARCHITECTURES="75 90" assembles for these only.
+# FILE is PTX, or an archive of PTX per family of kernels. A file for sm_75 is assembled for it and for the later
+# architectures below that no other FILE covers: a program uses the latest that a GPU can run. Prints the registers of
+# each kernel, and fails if a file does not assemble, or a kernel has a stack frame, spills registers, or uses local
+# memory.
+# ARCHITECTURES="75 90" restricts the architectures.
 # ptxas is $PTXAS, or the one on PATH, or that of the Python package nvidia-cuda-nvcc.
 set -euo pipefail
 
@@ -23,7 +24,7 @@ for folder in nvidia.__path__:
 
 ptxas=$(find_ptxas) || true
 if [[ ! -x $ptxas ]]; then
-    echo "$0: no ptxas: install a CUDA toolkit, or pip install nvidia-cuda-nvcc" >&2
+    echo "$0: ptxas is missing: install a CUDA toolkit, or pip install nvidia-cuda-nvcc" >&2
     exit 1
 fi
 if [[ $# -eq 0 ]]; then
@@ -38,8 +39,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 report=$work/report
 
-# Reads lines "entry NAME" for a file's kernels, then for each architecture a line "architecture NUMBER" and what ptxas
-# says. Prints a line for each kernel with its registers on each architecture, then the faults.
+# Reads lines "entry NAME" for a file's kernels, then, per architecture, a line "architecture NUMBER" and the output of
+# ptxas. Prints a line per kernel with its registers on each architecture, then the faults.
 table='
 $1 == "entry" { order[++kernels] = $2 }
 $1 == "architecture" { architecture = $2; column[++columns] = $2 }
@@ -72,13 +73,13 @@ END {
     for (c = 1; c <= columns; c++) printf " %7s", most[column[c]]
     printf "\n"
     for (c = 1; c <= columns; c++) if (count[column[c]] != kernels || kernels == 0) {
-        bad[++faults] = sprintf("sm_%s: ptxas told of %d kernels, the file has %d", column[c], count[column[c]], kernels)
+        bad[++faults] = sprintf("sm_%s: ptxas reported %d kernels, the file has %d", column[c], count[column[c]], kernels)
     }
     for (f = 1; f <= faults; f++) print "FAULT " bad[f]
     exit faults > 0
 }'
 
-# Takes the modules that are assembled out of a file: those of the archive, or the file itself.
+# Sets `modules` to the modules of a file: those of the archive, or the file itself.
 unpack() {
     modules=("$1")
     if [[ $1 == *.zip ]]; then
@@ -88,7 +89,7 @@ unpack() {
     fi
 }
 
-# The number of the architecture that PTX is for.
+# Prints the number of the target architecture of PTX.
 target_of() {
     sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "$1" | head -n 1
 }
@@ -99,7 +100,7 @@ for file in "$@"; do
     targets+=("$(target_of "${modules[0]}")")
 done
 
-# Whether a file for a target is taken on an architecture.
+# Whether a file for a target is used on an architecture.
 is_taken() {
     local target=$1 architecture=$2 other
     [[ $architecture -ge $target ]] || return 1
@@ -122,7 +123,7 @@ for file in "$@"; do
     for architecture in "${architectures[@]}"; do
         is_taken "$target" "$architecture" || continue
         echo "architecture $architecture" >>"$report"
-        # Side by side; what is said of each module is in a file of its own, and its fault beside it.
+        # In parallel; the output for each module goes to its own file, with a marker beside it on failure.
         rm -f "$work"/said.*
         printf '%s\n' "${!modules[@]}" | xargs --max-procs "$(nproc)" --replace=NUMBER bash -c '
             number=$1 work=$2 ptxas=$3 architecture=$4

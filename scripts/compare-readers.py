@@ -5,9 +5,9 @@
     target/readers/bin/python scripts/compare-readers.py
 
 Builds the example read_times, generates a file of about 100 MB unless FILE is given, and reads it in turns: with
-fast_matrix_market.mmread, which gives COO, and the conversion to CSR that follows; with this library, as COO and as
-CSR. Each turn is a process of its own that reads the file twice and counts the second time, so that no start counts.
-Prints the medians and their ratios.
+fast_matrix_market.mmread, which gives COO, followed by the conversion to CSR; with this library, as COO and as CSR. Each
+turn is a separate process that reads the file twice and counts the second time, so that startup does not count. Prints
+the medians and their ratios.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def cargo(*arguments):
 
 
 def by_column(source, target):
-    """The same entries, those of a column together: most files of public collections are so."""
+    """Writes the same entries sorted by column, like most files of public collections."""
     with open(source) as text:
         lines = text.readlines()
     entries = sorted(lines[2:], key=lambda line: int(line.split()[1]))

@@ -3,8 +3,8 @@
 # without CUDA:
 #   scripts/cuda-stub.sh target/cuda-stub
 #   CUDA_LIBRARY_PATH=$PWD/target/cuda-stub cargo build --features cuda
-# What is linked with it starts on any machine: it looks for the driver when it starts, and without one each function
-# returns CUDA_ERROR_NO_DEVICE. (What is linked with CUDA's own stub does not start where there is no driver.)
+# Programs linked with it start on any machine: it looks for the driver at startup, and without one each function
+# returns CUDA_ERROR_NO_DEVICE. (Programs linked with CUDA's own stub do not start without a driver.)
 # For Linux on x86-64 and 64-bit Arm.
 set -euo pipefail
 
@@ -17,7 +17,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 compiler=${CC:-cc}
 command -v "$compiler" >/dev/null || { echo "$0: no C compiler ($compiler): install gcc" >&2; exit 1; }
 
-# Cargo knows where the source of cust_raw is; the filter keeps it from fetching what only other systems need.
+# Cargo knows the path of the source of cust_raw; the filter keeps it from fetching crates that only other systems need.
 host=$(rustc --version --verbose | sed -n 's/^host: //p')
 manifest=$(cargo metadata --locked --format-version 1 --features cuda --filter-platform "$host" \
     --manifest-path "$root/Cargo.toml" | grep -o '"manifest_path":"[^"]*/cust_raw-[^"]*/Cargo.toml"' | cut -d'"' -f4 || true)
@@ -44,7 +44,7 @@ static int absent(void) {
     return driver ? 500 /* CUDA_ERROR_NOT_FOUND */ : 100 /* CUDA_ERROR_NO_DEVICE */;
 }
 
-/* An error's text is asked for and read, so it must be there. */
+/* Callers read the text of an error, so it must exist. */
 static int text(int error, const char **message) {
     (void)error;
     *message = "no CUDA driver on this machine";
@@ -68,7 +68,7 @@ __attribute__((constructor)) static void load(void) {
     }
 }
 
-/* Each function jumps to where the table says, and leaves the arguments as they are. */
+/* Each function jumps to its address in the table, and leaves the arguments unchanged. */
 #if defined __x86_64__
 #define JUMP "jmp *warp_spmv_cuda_driver+8*\\index(%rip)\n"
 #elif defined __aarch64__

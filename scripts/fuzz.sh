@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Fuzzes the readers and the generators' texts: scripts/fuzz.sh SECONDS [TARGET...], all targets if none is named,
-# each for SECONDS.
-# Needs cargo-fuzz (CARGO_FUZZ names the program, else the subcommand) and a C++ compiler; any Rust will do, nightly
-# or not. The corpus grows in FUZZ_FOLDER/corpus, target/fuzz unless it is set, from the seeds in fuzz/seeds.
+# Fuzzes the readers and the parsing of generators: scripts/fuzz.sh SECONDS [TARGET...], by default all targets, each
+# for SECONDS.
+# Needs cargo-fuzz (the program CARGO_FUZZ, by default the subcommand) and a C++ compiler; any Rust toolchain works,
+# stable or nightly. The corpus grows in FUZZ_FOLDER/corpus (FUZZ_FOLDER is target/fuzz by default) from the seeds in
+# fuzz/seeds.
 set -euo pipefail
 
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
 shift
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "expected a number of seconds, found '$seconds'" >&2; exit 2; }
-# An input that takes longer than this many seconds is a failure: with the sanitizer a reader takes twenty times as long, and
-# no input may take more than a second a kilobyte without it.
+# An input that takes longer than this many seconds is a failure: with the sanitizer, a reader takes twenty times as
+# long, and without it, no input may take more than a second per kilobyte.
 longest=20
 folder=${FUZZ_FOLDER:-$PWD/../target/fuzz}
-# The sanitizers of the targets are switches of nightly compilers, which a stable one takes so.
+# The sanitizers of the targets are nightly options, which a stable compiler accepts this way.
 export RUSTC_BOOTSTRAP=1
 fuzz() {
     if [[ -n ${CARGO_FUZZ:-} ]]; then "$CARGO_FUZZ" fuzz "$@"; else cargo fuzz "$@"; fi
@@ -28,8 +29,8 @@ for target in "${targets[@]}"; do
 done
 fuzz build --fuzz-dir . --target-dir "$folder/build"
 programs=$folder/build/$(rustc --version --verbose | sed -n 's/^host: //p')/release
-# Fuzzes one target. The program itself, because `cargo fuzz run` would link it once more. One thread, so that an execution
-# depends on nothing but its input.
+# Fuzzes one target. Runs the program itself, because `cargo fuzz run` would link it once more. One thread, so that an
+# execution depends only on its input.
 run_target() {
     local target=$1 log=$folder/$1.log
     mkdir -p "$folder/corpus/$target" "$folder/artifacts/$target"
@@ -46,8 +47,8 @@ run_target() {
     fi
 }
 
-# Two targets at a time where there are two cores; one that fails lets the other end. What runs in the background is deaf
-# to Ctrl-C, so that is passed on as another signal.
+# Two targets at a time on two or more cores; if one fails, the other still ends. Background processes ignore Ctrl-C, so
+# it is passed on as another signal.
 trap 'trap - INT; kill -TERM 0' INT
 failed=0
 running=0

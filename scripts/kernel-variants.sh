@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes PTX of the kernels as they are and with each of some patches, checks it, and times all side by side on a GPU:
+# Makes PTX of the kernels unchanged and with each given patch, checks it, and times all side by side on a GPU:
 #   scripts/kernel-variants.sh FOLDER PATCH... -- [OPTIONS of examples/kernel_variants.rs]
 #   scripts/kernel-variants.sh FOLDER PATCH...             (makes the PTX only, for another machine)
-# The PTX is FOLDER/NAME.ptx for NAME.patch, for FOLDER/as-is.ptx unchanged. A patch changes gpu-kernels or
-# cuda/cuda_std, from the root of the repository; what the host launches stays as it is. A patch with a kernel that
-# spills registers is left out. Example:
+# NAME.patch gives FOLDER/NAME.ptx, the unchanged kernels FOLDER/as-is.ptx. A patch changes gpu-kernels or
+# cuda/cuda_std, with paths from the root of the repository; the launches of the host stay the same. A patch with a kernel
+# that spills registers is left out. Example:
 #   scripts/kernel-variants.sh target/variants four-places.patch -- --format sell-16 --matrix stencil:27:195
 set -euo pipefail
 
@@ -29,7 +29,7 @@ mkdir -p "$folder"
 folder=$(realpath "$folder")
 cd "$(dirname "$0")/.."
 
-# A copy, so that a patch never touches the working tree; the same one for all, so that each build is a small one.
+# A copy, so that a patch never touches the working tree; the same one for all, so that each build is small.
 copy=$folder/source
 rm -rf "$copy"
 mkdir -p "$copy"
@@ -62,7 +62,7 @@ for patch in "${patches[@]}"; do
     fi
     if compile "$name"; then
         variants+=("$name=$folder/$name.ptx")
-        # Some of the kernels that have other registers now.
+        # Some of the kernels whose registers changed.
         diff <(sed 1d "$folder/as-is.registers") <(sed 1d "$folder/$name.registers") | sed -n "s/^> /$name: /p" | head -n 20 || true
     fi
     patch --quiet --strip=1 --reverse --directory="$copy" <"$patch"

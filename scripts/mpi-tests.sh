@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the tests of the crate `distributed`, and the command, as processes of MPI: scripts/mpi-tests.sh [CARGO_OPTION ...]
-# Every scenario on 2 and on 4 processes; then each planted fault, which must end all processes with an error that names the
-# rank that has it, and not wait; then what the command does and refuses on several processes. Needs Open MPI, its headers
-# and libclang. Several processes may share a core. With options, cargo builds with these: the packages warp-spmv and
-# warp-spmv-distributed must be among what they select, and the feature mpi.
+# Runs the tests of the crate `distributed`, and the command, as MPI processes: scripts/mpi-tests.sh [CARGO_OPTION ...]
+# Runs every scenario on 2 and on 4 processes; then each planted fault, which must end all processes without a hang,
+# with an error that names the faulty rank; then products, solutions and refusals of the command on several processes.
+# Needs Open MPI, its headers and libclang. Several processes may share a core. Options are passed to cargo: they must
+# select the packages warp-spmv and warp-spmv-distributed, and the feature mpi.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 [[ $# -gt 0 ]] || set -- --locked -p warp-spmv -p warp-spmv-distributed --features mpi
 cargo test --quiet "$@" --lib mpi
-# With a test beside it the command is built of the same libraries.
+# With a test beside it, the command is built from the same libraries.
 built=$(cargo build --quiet "$@" --bin warp-spmv --test mpi --message-format=json-render-diagnostics |
     python3 -c 'import json, sys
 programs = {}
@@ -27,14 +27,14 @@ for ranks in 2 4; do
     timeout 300 "${start[@]}" -n "$ranks" "$program"
 done
 
-# A fault of rank 3, and what some process must say then.
+# A fault of rank 3, and the message expected from some process.
 faults=(
     'error=rank 3: row 17: planted'
     'panic=rank 3: panicked: planted'
     'else=disagrees with rank .* about what to do: '
     'end=disagrees with rank .* about what to do: '
     'silent=rank 3: sent nothing for 1 s while rank '
-    # Nothing is left of the rank that could say anything but mpirun.
+    # The rank is gone, so only mpirun can report.
     'abort=rank 3 .*signal 6'
 )
 for fault in "${faults[@]}"; do
@@ -46,7 +46,7 @@ for fault in "${faults[@]}"; do
         echo "$0: fault '$name' ended with code $status, without '$expected'" >&2
         exit 1
     fi
-    # Whoever notices first tells the others: one message, unless several notice at once.
+    # The first process to notice tells the others: one message, unless several notice at once.
     if [[ $name == error || $name == panic ]] && [[ $(grep -c '^rank ' <<<"$output") -ne 1 ]]; then
         printf '%s\n' "$output"
         echo "$0: fault '$name' was reported by several processes" >&2
@@ -58,7 +58,7 @@ done
 folder=$(mktemp --directory)
 trap 'rm -rf "$folder"' EXIT
 
-# Prints one record, whose fields python looks at.
+# Runs the command, whose only record must satisfy a Python expression.
 record() {
     local ranks=$1 expression=$2
     shift 2
@@ -77,14 +77,14 @@ record 2 'record["converged"] and record["error"] < 1e-8' \
     solve stencil:5:40 --preconditioner ic0 --tolerance 1e-11 --executor cpu --out "$folder/x.mtx"
 record 4 'record["converged"] and record["processes"] and len(record["top"]) == 3' \
     pagerank rmat:scale=8 --unweighted --top 3 --executor cpu
-# In the order that the processes find, or in parts that the first of them finds for all.
+# In the order that the processes find, or in parts that the first process finds for all.
 for partition in rcm metis; do
     if "$command" run --help | grep --quiet -- "- $partition:"; then
         record 4 "record['verification']['passed'] and record['partition']['name'] == '$partition'" \
             run stencil:5:30 --beta 2 --executor cpu --partition "$partition"
     fi
 done
-# The bytes that one process writes, and nothing beside them.
+# The same bytes as one process writes, and no other file.
 mkdir "$folder/written"
 for name in m.wspmv m.mtx; do
     "$command" convert stencil:7:12 "$folder/$name" >"$folder/said"
@@ -111,12 +111,12 @@ refused() {
 printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 4\n9 2 3\n' >"$folder/bad.mtx"
 refused 3 'rank [0-2]: .*missing.mtx: ' run missing.mtx --executor cpu
 refused 3 'rank [0-2]: .*bad.mtx:4: ' run "$folder/bad.mtx" --executor cpu
-refused 2 'ranks is 3, and mpirun has started 2 processes' run stencil:5:9 --ranks 3
-refused 2 'which this subcommand does not take' tune
+refused 2 'ranks is 3, but mpirun has started 2 processes' run stencil:5:9 --ranks 3
+refused 2 'but this subcommand does not support several' tune
 refused 2 'rank [01]: .*bad.mtx:4: ' convert "$folder/bad.mtx" "$folder/never.mtx"
 refused 2 "unexpected argument" run stencil:5:9 --rank 3
 [[ ! -e $folder/never.mtx ]]
-# Processes that were told different things.
+# Processes with different command lines.
 status=0
 output=$(timeout 120 "${start[@]}" -n 1 "$command" run stencil:5:9 --executor cpu : \
     -n 1 "$command" run stencil:5:10 --executor cpu 2>&1) || status=$?

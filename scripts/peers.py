@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times SciPy and, where it is installed, CuPy, and writes the times as `warp-spmv report --import` reads them.
+"""Times SciPy and, if installed, CuPy, and writes the times in the format that `warp-spmv report --import` reads.
 
     warp-spmv convert stencil:27:100 matrix.npz
     scripts/peers.py matrix.npz --name stencil:27:100 --out scipy.json
     warp-spmv report results.json --import SciPy=scipy.json
 
-The matrix is multiplied as a user of the library does it, `y = A @ x`, so that the times have the allocation of y and
-what the library does around its kernel. On the GPU they are taken by CUDA events around each multiplication. x is
+The matrix is multiplied as a user of the library would, `y = A @ x`, so that the times include the allocation of y and
+the overhead of the library around its kernel. On the GPU, CUDA events around each multiplication measure them. x is
 random, from a seed. Every result is compared with one in extended precision.
 """
 
@@ -27,7 +27,7 @@ SEED = 1
 
 
 def error_bound(matrix, x, y):
-    """The relative error of y in the 2-norm, and the largest error of an element over what rounding explains there:
+    """Returns the relative error of y in the 2-norm, and the largest error of an element over its rounding bound:
     n u sum |a x| for n entries in a row, and 3 more for the products and the factors."""
     unit = numpy.finfo(y.dtype).eps / 2
     squares = exact_squares = 0.0
@@ -77,7 +77,7 @@ def times_on_gpu(cupy, multiply, warm_ups, repetitions):
 
 
 def run_of(matrix, x, y, times, library, strategy, storage):
-    """A run as it is recorded, from the result and the times."""
+    """Returns the record of a run, from the result and the times."""
     if not numpy.isfinite(y).all():
         return {"completed": False, "error": "the result is not finite", "library": library}
     relative, worst = error_bound(matrix, x, y)
@@ -134,7 +134,7 @@ def measure_cupy(cupy, matrix, x, options):
 
 
 def gpu_library():
-    """CuPy, if it is there with a GPU to work on; what is missing is said."""
+    """Returns CuPy, if it is installed and finds a GPU; otherwise prints the reason."""
     try:
         import cupy
     except ImportError as error:
@@ -185,13 +185,13 @@ def count(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE.npz", help="matrices, as SciPy writes them")
-    parser.add_argument("--name", help="what the matrix is called in the results; otherwise the file's name")
+    parser.add_argument("--name", help="name of the matrix in the results; default: the file's name")
     parser.add_argument(
         "--precision", action="append", choices=["float32", "float64"], help="may be repeated; default: the file's own"
     )
     parser.add_argument("--warm-ups", type=count, default=5, metavar="N")
     parser.add_argument("--repetitions", type=count, default=50, metavar="N")
-    parser.add_argument("--out", metavar="FILE.json", help="where the results go; otherwise standard output")
+    parser.add_argument("--out", metavar="FILE.json", help="file for the results; default: standard output")
     options = parser.parse_args()
     if options.name and len(options.files) > 1:
         parser.error("--name is for one file")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Products with a matrix that several GPUs share, as PyTorch's users write them, to compare with `warp-spmv run … --gpus N`:
+"""Times products with a matrix distributed over several GPUs in PyTorch, to compare with `warp-spmv run … --gpus N`:
 
     torchrun --nproc-per-node 2 scripts/pytorch-distributed.py 200 200 200
 
 The matrix is that of `warp-spmv run stencil:27:200x200x200`: 27 points on a grid, 26 on the diagonal and -1 beside it. Each
 process has the rows of some planes as a `torch.sparse_csr_tensor` with all columns, and its part of x. A product gathers x
-by NCCL (`all_gather_into_tensor`) and multiplies. Every process checks its part of the first one against SciPy.
+by NCCL (`all_gather_into_tensor`) and multiplies. Every process checks its part of the first product against SciPy.
 
-Prints one record of JSON: microseconds of a product, the median of batches on the slowest process, and of its two parts alone.
+Prints one JSON record: microseconds per product, the median of batches on the slowest process, and of its two parts alone.
 """
 
 import argparse
@@ -24,12 +24,12 @@ import torch.distributed as distributed
 
 
 def neighbours(length):
-    """Each point of a line, and those beside it."""
+    """Returns the adjacency of the points of a line, including each point itself."""
     return scipy.sparse.diags([1.0, 1.0, 1.0], [-1, 0, 1], shape=(length, length), format="csr")
 
 
 def planes_of(grid, first, end):
-    """The rows of some planes of the matrix."""
+    """Returns the rows of some planes of the matrix."""
     x, y, z = (neighbours(length) for length in grid)
     ones = scipy.sparse.kron(z[first:end], scipy.sparse.kron(y, x, format="csr"), format="csr")
     rows = ones.shape[0]

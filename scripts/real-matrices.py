@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Makes a suite of matrices for benchmarks that no generator of this repository makes, as SciPy's `.npz`.
+"""Makes a suite of benchmark matrices that no generator of this repository makes, as SciPy `.npz` files.
 
     python3 -m venv target/real && target/real/bin/pip install numpy scipy scikit-fem pyamg scikit-learn
     target/real/bin/python scripts/real-matrices.py FOLDER --jobs 4
 
-They are discretisations of partial differential equations (scikit-fem), levels of multigrid and shipped examples
-(PyAMG), neighbours of points (SciPy, scikit-learn), and graphs and texts of the software that is installed, which
-differ from machine to machine. Every package but NumPy and SciPy is optional: without it, its matrices are left out.
+They are discretisations of partial differential equations (scikit-fem), multigrid levels and shipped examples (PyAMG),
+neighbours of points (SciPy, scikit-learn), and graphs and texts of the installed software, which differ from machine to
+machine. Every package except NumPy and SciPy is optional: without it, its matrices are left out.
 
-A name with `-random` is the matrix under a random symmetric permutation; with `-small` or `-middle` it is the matrix
-in the size of that scale. Values are float64, and a matrix that is listed as symmetric is so to the last bit.
-`FOLDER/matrices.json` lists what has been made; what it lists is kept unless `--again` is given.
+A name with `-random` denotes the matrix under a random symmetric permutation; with `-small` or `-middle`, the matrix in
+the size of that scale. Values are float64, and matrices listed as symmetric are so to the last bit.
+`FOLDER/matrices.json` lists the matrices made; listed ones are kept unless `--again` is given.
 
-One process takes 5 minutes, up to 4 GB of memory and 7 GB of disk for the full scale, up to 6 10^7 entries a matrix;
+One process takes 5 minutes, up to 4 GB of memory and 7 GB of disk for the full scale, up to 6 10^7 entries per matrix;
 a minute and 0.7 GB for the middle one, up to 4 10^6; and 10 seconds for the small one, up to 3 10^5.
 """
 
@@ -38,18 +38,18 @@ try:
 
     from real_recipes import DPKG, RECIPES, SEED, Recipe
 except ModuleNotFoundError as missing:
-    sys.exit(f"real-matrices.py: {missing.name} is not there; the top of this file says how to install it")
+    sys.exit(f"real-matrices.py: {missing.name} is not installed; the top of this file explains how to install it")
 
 SCALES = ["small", "middle", "full"]
-# What the matrices of a package are put together as.
+# The family of the matrices of each package.
 FAMILIES = {"scikit-fem": "finite elements", "pyamg": "multigrid", "scipy": "points", "scikit-learn": "points"}
 OTHER_FAMILY = "software"
-# Only the first process is interrupted, and ends the others.
+# Only the first process handles interrupts, and ends the others.
 INTERRUPTS_IGNORED = (signal.SIGINT, signal.SIG_IGN)
 
 
 class Target(NamedTuple):
-    """A matrix to be made."""
+    """A matrix to make."""
 
     name: str
     recipe: Recipe
@@ -73,7 +73,7 @@ def targets(scale: str) -> Iterator[Target]:
 
 
 def version(package: str) -> str | None:
-    """The version of a package, if it is there."""
+    """Returns the version of a package, if installed."""
     if package == "Python":
         return platform.python_version()
     if package == "Debian":
@@ -86,8 +86,8 @@ def version(package: str) -> str | None:
 
 
 def canonical(matrix: Any) -> tuple[scipy.sparse.csr_array, bool]:
-    """The matrix with sorted, unique entries that are not 0, and whether it is symmetric; it is made so where only
-    rounding keeps it from being so."""
+    """Returns the matrix with sorted, unique, nonzero entries, and whether it is symmetric; asymmetry due to rounding is
+    removed."""
     matrix = scipy.sparse.csr_array(matrix, dtype=numpy.float64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -117,7 +117,7 @@ def shuffled(matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
 
 
 def partial(path: pathlib.Path) -> pathlib.Path:
-    """What a file is called until it is whole."""
+    """Returns the name of a file until it is complete."""
     return path.with_name(f".{path.name}.part")
 
 
@@ -128,7 +128,7 @@ def write(path: pathlib.Path, save: Callable[[Any], None]) -> None:
 
 
 def make(folder: pathlib.Path, group: list[Target]) -> list[tuple[dict[str, Any], float]]:
-    """Makes matrices that come of one computation, and says what they are and the seconds that each took."""
+    """Makes the matrices of one computation, and returns their records and the seconds that each took."""
     recipe, scale = group[0].recipe, group[0].scale
     start = time.perf_counter()
     made = recipe.make(recipe.sizes[SCALES.index(scale)])
@@ -155,25 +155,25 @@ def fail(reason: str, status: int) -> NoReturn:
 
 
 def selected(only: list[str], scale: str) -> list[Target]:
-    """The targets of these names, or all."""
+    """Returns the targets with these names, or all."""
     known = list(targets(scale))
     for name in only:
         if name not in {target.name for target in known}:
-            fail(f"no matrix of scale {scale} is called '{name}'; --list tells the names", 2)
+            fail(f"no matrix of scale {scale} is called '{name}'; --list prints the names", 2)
     return [target for target in known if not only or target.name in only]
 
 
 def installed_only(chosen: list[Target]) -> list[Target]:
-    """The targets whose package is there; what is missing is said."""
+    """Returns the targets whose packages are installed; prints the missing ones."""
     missing = {target.recipe.package for target in chosen if version(target.recipe.package) is None}
     for package in sorted(missing):
         count = sum(target.recipe.package == package for target in chosen)
-        print(f"real-matrices.py: {package} is not there; matrices left out: {count}", file=sys.stderr)
+        print(f"real-matrices.py: {package} is not installed; matrices left out: {count}", file=sys.stderr)
     return [target for target in chosen if target.recipe.package not in missing]
 
 
 def remaining(chosen: list[Target], folder: pathlib.Path, records: dict[str, Any]) -> list[Target]:
-    """The targets that the folder does not hold."""
+    """Returns the targets that the folder does not hold."""
     found = []
     for target in chosen:
         if target.name not in records or not (folder / f"{target.name}.npz").exists():
@@ -191,7 +191,7 @@ def report(record: dict[str, Any], seconds: float) -> None:
 
 
 def make_all(chosen: list[Target], folder: pathlib.Path, records: dict[str, Any], jobs: int) -> bool:
-    """Makes the targets, adds what they are to the records, and says whether all could be made."""
+    """Makes the targets, adds their records, and returns whether all could be made."""
     groups = [list(group) for _, group in itertools.groupby(chosen, lambda target: (target.recipe.name, target.scale))]
     complete = True
     pool = concurrent.futures.ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=INTERRUPTS_IGNORED)
@@ -234,8 +234,8 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=pathlib.Path, metavar="FOLDER", help="where the matrices go")
     parser.add_argument("--scale", choices=SCALES, default="full", help="default: full")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="may be repeated")
-    parser.add_argument("--jobs", type=count, default=1, metavar="N", help="processes, each with memory of its own")
-    parser.add_argument("--again", action="store_true", help="make the matrices that are there, too")
+    parser.add_argument("--jobs", type=count, default=1, metavar="N", help="number of processes, each with its own memory")
+    parser.add_argument("--again", action="store_true", help="also make matrices that already exist")
     parser.add_argument("--list", action="store_true", help="print the names, packages and descriptions, make nothing")
     options = parser.parse_args()
     chosen = selected(options.only, options.scale)

@@ -1,4 +1,4 @@
-"""The matrices of `real-matrices.py`: a function each, or one for several that come of the same computation."""
+"""The matrices of `real-matrices.py`: one function per matrix, or per computation that gives several."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ except ImportError:
     pyamg = None
 
 SEED = 1
-# Entries of element matrices that are assembled at once, which bounds the memory.
+# Number of entries of element matrices assembled at once, which bounds the memory.
 AT_ONCE = 6_000_000
-# The scales below full, where a matrix is made in all sizes.
+# The scales below full, for a matrix that is made in all sizes.
 SMALLER = "small", "middle"
 DPKG = pathlib.Path("/var/lib/dpkg")
 
@@ -38,13 +38,13 @@ class Recipe(NamedTuple):
 
     name: str
     package: str
-    # What a matrix is, by what its name has after that of the recipe.
+    # Descriptions of matrices, by the part of their names after that of the recipe.
     about: dict[str, str]
-    # What `make` is called with at the scales small, middle and full.
+    # Arguments of `make` at the scales small, middle and full.
     sizes: tuple[int, int, int]
-    # Smaller scales that are made as well.
+    # Smaller scales to make as well.
     also: tuple[str, ...]
-    # Whether the matrix is made under a random permutation, too.
+    # Whether to make the matrix under a random permutation, too.
     shuffled: bool
     make: Callable[[int], Any]
 
@@ -53,7 +53,7 @@ RECIPES: list[Recipe] = []
 
 
 def recipe(package: str, about: str | dict[str, str], sizes=(0, 0, 0), also=(), shuffled=False):
-    """Lists a function that makes a matrix, or a dictionary of them with the keys of `about`."""
+    """Registers a function that makes a matrix, or a dictionary of matrices with the keys of `about`."""
 
     def register(make):
         parts = about if isinstance(about, dict) else {"": about}
@@ -67,7 +67,7 @@ def recipe(package: str, about: str | dict[str, str], sizes=(0, 0, 0), also=(), 
 
 
 def jittered(*counts: int) -> numpy.ndarray:
-    """Points of a grid over the unit square or cube, line by line, those inside moved at random."""
+    """Returns the points of a grid over the unit square or cube, line by line, with inner ones moved at random."""
     axes = numpy.meshgrid(*(numpy.linspace(0, 1, count) for count in counts), indexing="ij")
     points = numpy.stack(axes, axis=-1).reshape(-1, len(counts))
     moves = numpy.random.default_rng(SEED).uniform(-0.35, 0.35, points.shape) / (numpy.array(counts) - 1)
@@ -76,25 +76,25 @@ def jittered(*counts: int) -> numpy.ndarray:
 
 
 def simplices(*counts: int):
-    """An unstructured mesh of triangles or tetrahedra."""
+    """Returns an unstructured mesh of triangles or tetrahedra."""
     points = jittered(*counts)
     cells = scipy.spatial.Delaunay(points).simplices
     corners = points[cells]
     volumes = abs(numpy.linalg.det(corners[:, 1:] - corners[:, :1]))
-    # At the flat parts of the boundary there are cells without a volume.
+    # Flat parts of the boundary have cells without volume.
     cells = cells[volumes > 1e-4 / len(points)]
     mesh = skfem.MeshTri if len(counts) == 2 else skfem.MeshTet
     return mesh(numpy.ascontiguousarray(points.T), numpy.ascontiguousarray(cells.T))
 
 
 def bent(mesh):
-    """The mesh with smoothly moved points, so that no two cells are alike."""
+    """Returns the mesh with smoothly moved points, so that no two cells are alike."""
     axes = numpy.arange(len(mesh.p))[:, None]
     return type(mesh)(mesh.p + 0.1 * numpy.sin(2.3 * numpy.roll(mesh.p, 1, axis=0) + axes), mesh.t)
 
 
 def graded(size: int):
-    """Triangles of an L shape, refined adaptively towards the corner and a circle."""
+    """Returns triangles of an L shape, refined adaptively towards the corner and a circle."""
     mesh = skfem.MeshTri.init_lshaped()
     while True:
         radius = numpy.hypot(*mesh.p[:, mesh.t].mean(axis=1))
@@ -108,7 +108,7 @@ def graded(size: int):
 
 
 def assemble(form: Callable, mesh, trial, test=None, order: int | None = None):
-    """The matrix of a bilinear form."""
+    """Returns the matrix of a bilinear form."""
     elements = [trial] if test is None else [trial, test]
     mapping = mesh.mapping()
     dofs = [skfem.Dofs(mesh, element) for element in elements]
@@ -128,20 +128,20 @@ def laplace(u, v, _):
 
 
 def free(mesh, element, facets=None) -> numpy.ndarray:
-    """The unknowns that are not on the boundary, or not on some facets."""
+    """Returns the unknowns that are not on the boundary, or not on the given facets."""
     dofs = skfem.Dofs(mesh, element)
     fixed = dofs.get_facet_dofs(mesh.boundary_facets() if facets is None else facets).flatten()
     return numpy.setdiff1d(numpy.arange(dofs.N), fixed)
 
 
 def dirichlet(form: Callable, mesh, element, order: int | None = None):
-    """The matrix of a bilinear form without the unknowns of the boundary."""
+    """Returns the matrix of a bilinear form without the unknowns of the boundary."""
     inside = free(mesh, element)
     return assemble(form, mesh, element, order=order)[inside][:, inside]
 
 
 def elasticity(mesh, element, order: int):
-    """Linear elasticity of a body that is held where x is 0, the three unknowns of a node together."""
+    """Returns the matrix of linear elasticity of a body fixed at x = 0, with adjacent unknowns per node."""
     kept = free(mesh, element, mesh.facets_satisfying(lambda x: x[0] < 1e-9))
     gradients = {}
     for a, b in itertools.combinations_with_replacement(range(3), 2):
@@ -257,7 +257,7 @@ def quadrilaterals_sextic(size: int):
 
 
 def hierarchy(problem: str, *names: str) -> dict[str, str]:
-    """What the named matrices of a hierarchy of grids are."""
+    """Returns descriptions of the named matrices of a hierarchy of grids."""
     about = {"level-1": "first coarse level", "level-2": "second coarse level"}
     return {name: f"{about.get(name, name)} of {problem}" for name in names}
 
@@ -272,7 +272,7 @@ CLASSICAL = hierarchy("classical multigrid for anisotropic diffusion", "level-1"
 PARTS = "level-1", "level-2", "prolongation", "restriction"
 AGGREGATION = hierarchy("smoothed aggregation for the Poisson equation in space", *PARTS)
 RIGID = hierarchy("smoothed aggregation for linear elasticity of the plane", "level-1", "level-2")
-# With its other weights the matrices depend on random vectors.
+# With other weights, the matrices depend on random vectors.
 SMOOTHER = "jacobi", {"weighting": "local"}
 EXAMPLES = ["airfoil", "bar", "knot", "local_disc_galerkin_diffusion", "recirc_flow", "unit_cube", "unit_square"]
 
@@ -309,13 +309,13 @@ def scattered(count: int, axes: int) -> numpy.ndarray:
 
 
 def in_strips(points: numpy.ndarray) -> numpy.ndarray:
-    """The points as a scanner meets them: strip by strip."""
+    """Returns the points in the order of a scanner: strip by strip."""
     strips = numpy.floor(points[:, 1] * len(points) ** 0.5 / 4)
     return points[numpy.lexsort((points[:, 0], strips))]
 
 
 def similarities(points: numpy.ndarray, neighbours: int) -> scipy.sparse.csr_array:
-    """A row a point with its nearest neighbours, weighted by their distances."""
+    """Returns a matrix with one row per point, of its nearest neighbours weighted by their distances."""
     distances, indices = scipy.spatial.KDTree(points).query(points, neighbours + 1, workers=-1)
     weights = numpy.exp(-((distances[:, 1:] / distances[:, -1].mean()) ** 2))
     offsets = numpy.arange(len(points) + 1) * neighbours
@@ -360,17 +360,17 @@ def delaunay_laplacian(size: int):
     return scipy.sparse.diags_array(graph.sum(axis=1)).tocsr() - graph
 
 
-# Software that is installed
+# Installed software
 
 
 PYTHON = [pathlib.Path(sysconfig.get_paths()[kind]) for kind in ["stdlib", "purelib"]]
 
 
 def installed(roots: list[pathlib.Path], endings: set[str]) -> Iterator[tuple[pathlib.Path, pathlib.Path]]:
-    """Files below the roots, each after its root, in order of their names."""
+    """Yields files below the roots, each with its root, in order of their names."""
     for root in roots:
         for folder, folders, names in os.walk(root):
-            # Packages that are not those of this interpreter.
+            # These packages do not belong to this interpreter.
             folders[:] = sorted(set(folders) - {"site-packages", "dist-packages"})
             for path in (pathlib.Path(folder, name) for name in sorted(names)):
                 if path.suffix in endings and path.is_file() and os.access(path, os.R_OK):
@@ -382,7 +382,7 @@ def text_of(path: pathlib.Path) -> str:
 
 
 def words(characters: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The words of installed texts, numbered as they first occur, and the passage of 128 words that each is in."""
+    """Returns the words of installed texts, numbered as they first occur, and the passage of 128 words of each."""
     numbers: dict[str, int] = {}
     texts, passages, begun = [], [], 0
     for _, path in installed([*PYTHON, pathlib.Path("/usr/share/doc")], {".py", ".txt", ".rst", ".md", ".html", ".h"}):
@@ -424,7 +424,7 @@ def graph_of(edges: Iterable[tuple[int, int, float]], rows: int, columns: int) -
 
 
 def modules(files: int) -> dict[str, tuple[tuple[str, ...], pathlib.Path]]:
-    """Installed modules of Python, each with its package and its file."""
+    """Returns the installed modules of Python, each with its package and its file."""
     found = {}
     for root, path in itertools.islice(installed(PYTHON, {".py"}), files):
         *package, name = path.relative_to(root).with_suffix("").parts
@@ -456,7 +456,7 @@ def package_dependencies(size: int):
     try:
         text += subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, errors="replace").stdout
     except OSError:
-        # Those of dpkg are left.
+        # The packages of dpkg remain.
         pass
     packages: dict[str, dict[str, str]] = {}
     for record in text.split("\n\n"):

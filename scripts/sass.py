@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a GPU's assembler makes of the kernels, as a Markdown table.
+"""Prints properties of the assembled kernels as a Markdown table.
 
     scripts/sass.py [--architecture sm_90] [--ptx FILE] [REGEX ...]
 
-FILE is PTX, or an archive of it by families of kernels. For each entry point whose name one of the expressions matches (without any: all): registers; the warps that these
-leave room for on a multiprocessor; loads from global memory by width; how many of them are under way at most before the first result
-is used; atomic operations; shared memory. Fails when a kernel uses local memory, or addresses that may be of any space.
-ptxas, cuobjdump and nvdisasm are those on PATH, or those of the Python packages nvidia-cuda-nvcc,
-nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm.
+FILE is PTX, or an archive of PTX per family of kernels. Prints for each entry point whose name matches one of the
+expressions (by default, all): registers; the warps per multiprocessor that these allow; loads from global memory by
+width; the largest number of loads in flight before the first result is used; atomic operations; shared memory. Fails if a
+kernel uses local memory, or generic addresses. ptxas, cuobjdump and nvdisasm are those on PATH, or those of the Python
+packages nvidia-cuda-nvcc, nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm.
 """
 
 import argparse
@@ -22,11 +22,11 @@ import sys
 import tempfile
 import zipfile
 
-WARPS, REGISTERS = 64, 65536  # of a multiprocessor
+WARPS, REGISTERS = 64, 65536  # per multiprocessor
 
 
 def tool(name):
-    """Where a tool of CUDA's is."""
+    """Returns the path of a CUDA tool."""
     if found := shutil.which(name):
         return found
     try:
@@ -37,11 +37,11 @@ def tool(name):
                 return found[-1]
     except ImportError:
         pass
-    sys.exit(f"{sys.argv[0]}: there is no {name}: install a CUDA toolkit, or pip install nvidia-cuda-nvcc")
+    sys.exit(f"{sys.argv[0]}: {name} is missing: install a CUDA toolkit, or pip install nvidia-cuda-nvcc")
 
 
 def said_by(command, **options):
-    """What a command writes; ends with its complaint where it fails."""
+    """Returns a completed command with its output; exits with its message if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode != 0:
         sys.exit(f"{sys.argv[0]}: {(done.stderr or done.stdout).strip()}")
@@ -49,7 +49,7 @@ def said_by(command, **options):
 
 
 def modules(file, folder):
-    """The files of PTX in an archive, unpacked, or the file itself."""
+    """Returns the unpacked PTX files of an archive, or the file itself."""
     if not zipfile.is_zipfile(file):
         return [file]
     with zipfile.ZipFile(file) as archive:
@@ -58,13 +58,13 @@ def modules(file, folder):
 
 
 def wanted(ptx, expressions):
-    """Whether an expression matches the name of one of the entry points."""
+    """Returns whether an expression matches the name of an entry point."""
     names = re.findall(r"^\.visible \.entry (\w+)", pathlib.Path(ptx).read_text(), re.MULTILINE)
     return not expressions or any(expression.fullmatch(name) for expression in expressions for name in names)
 
 
 def functions(ptx, architecture):
-    """Name, registers and instructions of each entry point."""
+    """Yields name, registers and instructions of each entry point."""
     with tempfile.TemporaryDirectory() as folder:
         cubin = os.path.join(folder, "kernels.cubin")
         command = [tool("ptxas"), "--verbose", "--gpu-name", architecture, "--output-file", cubin, ptx]
@@ -81,16 +81,16 @@ def functions(ptx, architecture):
 
 
 def numbers(text):
-    """The registers that an operand names."""
+    """Returns the registers that an operand names."""
     return {int(number) for number in re.findall(r"\bR(\d+)\b", text)}
 
 
 def under_way(lines):
-    """The most loads from global memory that are begun before the first result of any of them is used."""
+    """Returns the largest number of loads from global memory in flight before the first result of any of them is used."""
     most, waiting = 0, {}
     for place, (operation, operands) in enumerate(lines):
         written, _, read = operands.partition(",")
-        # What is stored comes last; of other instructions the first operand is written.
+        # Stores read all operands; other instructions write the first one.
         used = numbers(operands if operation.startswith(("ST", "RED", "ATOM")) else read)
         if operation.startswith(("BRA", "EXIT")) or used & waiting.keys():
             waiting = {}
@@ -133,7 +133,7 @@ def main():
         if counts["LDL"] + counts["STL"]:
             faults.append(f"{name} uses local memory")
         if counts["LD"] + counts["ST"]:
-            faults.append(f"{name} loads or stores by addresses of any space")
+            faults.append(f"{name} loads or stores by generic addresses")
     for fault in faults:
         print(f"FAULT {fault}", file=sys.stderr)
     sys.exit(1 if faults else 0)

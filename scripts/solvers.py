@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Times conjugate gradients of SciPy and, where it is installed, CuPy, to compare with `warp-spmv solve`.
+"""Times conjugate gradients of SciPy and, if installed, CuPy, to compare with `warp-spmv solve`.
 
     warp-spmv convert stencil:7:300 matrix.npz
     scripts/solvers.py matrix.npz --iterations 300 --tolerance 1e-8
     warp-spmv solve stencil:7:300 --iterations 300 --tolerance 0 --time
     warp-spmv solve stencil:7:300 --tolerance 1e-8
 
-b is A x for an x of ones, and the first x is 0, as there. The time of an iteration is that of 2 N iterations less that of
-N, over N, so that beginning and end do not count; the system is then solved to the tolerance as a user of the library does
-it, and what came out is compared with the x of ones. CuPy multiplies by cuSPARSE and updates vectors by cuBLAS and
+b is A x for an x of ones, and the initial x is 0, as there. The time of an iteration is that of 2 N iterations minus that
+of N, over N, so that beginning and end do not count; the system is then solved to the tolerance as a user of the library
+would, and the result is compared with the x of ones. CuPy multiplies by cuSPARSE and updates vectors by cuBLAS and
 elementwise kernels. Prints one JSON array.
 """
 
@@ -62,7 +62,7 @@ def on_gpu(cupy, matrix):
 
 
 def measure(peer, options):
-    """What came of one library."""
+    """Returns the results of one library."""
     matrix, ones, norm = peer["matrix"], peer["ones"], peer["norm"]
     b = matrix @ ones
 
@@ -99,7 +99,7 @@ def main():
     parser.add_argument("file", metavar="FILE.npz", help="a symmetric positive definite matrix")
     parser.add_argument("--precision", choices=["float32", "float64"], help="default: the file's own")
     parser.add_argument(
-        "--iterations", type=count, default=100, metavar="N", help="fewer than half of what convergence takes"
+        "--iterations", type=count, default=100, metavar="N", help="fewer than half of those needed to converge"
     )
     parser.add_argument("--repetitions", type=count, default=5, metavar="N")
     parser.add_argument("--tolerance", type=float, default=1e-8, metavar="NUMBER", help="relative to the norm of b")

@@ -1,8 +1,8 @@
 //! Sparse matrix-vector multiplication (SpMV), y ← α A x + β y, on NVIDIA GPUs and on the CPU.
 //!
-//! A [`Csr`] matrix comes from a generator, a file or its arrays. An [executor](executor::Executor) says where
-//! to multiply, and a [`Format`] how to store the matrix there. A [`Plan`] holds the matrix on that executor, in a format
-//! that it is told or that it chooses, and multiplies it. The [`tutorial`] goes on from here.
+//! A [`Csr`] matrix comes from a generator, a file or its arrays. An [executor](executor::Executor) determines where to
+//! multiply, and a [`Format`] how the matrix is stored there. A [`Plan`] holds the matrix on that executor, in a given
+//! or chosen format, and multiplies it. The [`tutorial`] continues from here.
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
@@ -28,7 +28,7 @@
 //! # }
 //! ```
 //!
-//! Matrices and vectors come from files, too:
+//! Matrices and vectors can also come from files:
 //!
 //! ```
 //! use warp_spmv::io::{read_matrix_market, read_vector, write_vector};
@@ -47,22 +47,25 @@
 //! # }
 //! ```
 //!
-//! On a GPU, use `Cuda::new(0)?` instead of `Cpu::new()`; the rest stays.
+//! On a GPU, use `Cuda::new(0)?` instead of `Cpu::new()`; the rest stays the same.
 //!
 //! # Features
 //! - `command`, on by default: the command `warp-spmv`. With `default-features = false` only the library is built.
 //! - `cuda`: the executor `Cuda`, which runs on NVIDIA GPUs through the CUDA driver.
-//! - `faer`, `nalgebra-sparse`, `ndarray`, `sprs`: the matrices and vectors of these crates become those of this one, and
-//!   the other way round, without a copy where both have the same arrays: [`interop`].
-//! - `metis`: [orders of rows](synthetic::reorder) by METIS, which is compiled with it.
+//! - `faer`, `nalgebra-sparse`, `ndarray`, `sprs`: converts the matrices and vectors of these crates to those of this
+//!   one and back, without a copy if both have the same arrays: [`interop`].
+//! - `metis`: [orders of rows](synthetic::reorder) by METIS, which is compiled along with it.
 //! - `mpi`: ranks of a [distributed] matrix can be processes of MPI.
-//! - `nccl`: ranks on GPUs exchange elements by NVIDIA's library NCCL, where it is found when the program runs; with `cuda`.
-//! - `peers`: the command times other libraries beside this one.
+//! - `nccl`: ranks on GPUs exchange elements by NVIDIA's library NCCL, if it is found at run time; with `cuda`.
+//! - `peers`: the command also times other libraries.
 //!
 //! # Modules
-//! The types that most programs need are at the top. [`executor`] has what they run on, [`format`](mod@format) the
-//! storage formats, [`interop`] matrices of other crates, [`select`] the choice among them, [`verify`] the error bound, [`io`]
-//! files, [`solver`] iterative solvers, [`distributed`] matrices over several ranks, and [`synthetic`] generated matrices.
+//! The types that most programs need are at the top. [`executor`] has the executors, [`format`](mod@format) the storage
+//! formats, [`interop`] matrices of other crates, [`select`] the choice of a format, [`verify`] the error bound, [`io`]
+//! files, [`solver`] iterative solvers, [`distributed`] matrices over several ranks, and [`synthetic`] generated
+//! matrices.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[doc(inline)]
 pub use distributed;
@@ -77,7 +80,7 @@ pub use host::{
 #[doc(inline)]
 pub use solvers as solver;
 
-/// Matrices that are generated instead of read.
+/// Matrices that are generated rather than read.
 #[doc(inline)]
 pub use synthetic;
 

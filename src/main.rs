@@ -2,7 +2,7 @@
 
 mod cli;
 
-// Results tell what memory conversions take on the host.
+// Results report the host memory that conversions take.
 #[global_allocator]
 static ALLOCATOR: lab::memory::CountingAllocator = lab::memory::CountingAllocator;
 

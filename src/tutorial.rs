@@ -1,7 +1,7 @@
 //! A tutorial: from a matrix to the solution of a system.
 //!
-//! Every chapter has one complete program. Those of the CPU are tests of this crate, so they work with the version that
-//! you read about; programs for a GPU are compiled only.
+//! Every chapter has one complete program. Those for the CPU are tests of this crate, so they work with this version;
+//! programs for a GPU are only compiled.
 //!
 //! 1. [Make a matrix](#1-make-a-matrix)
 //! 2. [Choose a format and multiply](#2-choose-a-format-and-multiply)
@@ -14,7 +14,7 @@
 //! 9. [Run on a GPU](#9-run-on-a-gpu)
 //! 10. [Handle errors](#10-handle-errors)
 //!
-//! A program needs one line in its `Cargo.toml`. `default-features = false` leaves the command `warp-spmv` out:
+//! A program needs one line in its `Cargo.toml`. `default-features = false` omits the command `warp-spmv`:
 //!
 //! ```toml
 //! [dependencies]
@@ -52,14 +52,14 @@
 //!
 //! # 2. Choose a format and multiply
 //!
-//! An [executor](crate::executor::Executor) says where to multiply, and a [`Format`](crate::Format) how the matrix is
-//! stored there. A [`Plan`](crate::Plan) takes both and the matrix: it moves the matrix into the executor's memory,
-//! converts it, and allocates the workspace. After that, [`apply`](crate::Plan::apply) computes y ← α A x + β y and
-//! allocates nothing.
+//! An [executor](crate::executor::Executor) determines where to multiply, and a [`Format`](crate::Format) how the
+//! matrix is stored there. A [`Plan`](crate::Plan) takes both and the matrix: it moves the matrix into the executor's
+//! memory, converts it, and allocates the workspace. After that, [`apply`](crate::Plan::apply) computes y ← α A x + β y
+//! and allocates nothing.
 //!
-//! The format decides how fast that is; every format gives the right answer. [`Plan::new`](crate::Plan::new) chooses
-//! one, [`Plan::with_format`](crate::Plan::with_format) takes the one that it is told. A format has a name for configuration
-//! files and command lines, and [`Format::STANDARD`](crate::Format::STANDARD) lists those worth a comparison.
+//! The format determines how fast that is; every format gives the right answer. [`Plan::new`](crate::Plan::new) chooses
+//! one, [`Plan::with_format`](crate::Plan::with_format) takes the given one. A format has a name for configuration
+//! files and command lines, and [`Format::STANDARD`](crate::Format::STANDARD) lists those worth comparing.
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
@@ -91,15 +91,15 @@
 //!
 //! # 3. Keep a plan in a struct
 //!
-//! A [`Plan`](crate::Plan) owns its matrix and its workspace and holds a handle of its executor. It has no lifetime, so
+//! A [`Plan`](crate::Plan) owns its matrix and its workspace and holds a handle to its executor. It has no lifetime, so
 //! a struct can keep it together with the vectors that it multiplies. [`Vector<T, E>`](crate::Vector) is a vector in
 //! the memory of executor `E`; a struct that is generic over `E` works on every executor.
 //!
 //! Executors are cheap handles: a clone shares the device, the memory and the queue of the original.
 //!
-//! A program whose matrix changes its values and not its pattern, step after step, keeps its plan and gives it the new
-//! values: [`update_values`](crate::Plan::update_values); a preconditioner
-//! [takes them, too](crate::solver::preconditioner::Preconditioner::update_values).
+//! A program whose matrix changes its values but not its pattern, step after step, keeps its plan and passes it the new
+//! values: [`update_values`](crate::Plan::update_values); a preconditioner [accepts them,
+//! too](crate::solver::preconditioner::Preconditioner::update_values).
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
@@ -179,16 +179,18 @@
 //!
 //! # 5. Several vectors and the transpose
 //!
-//! [`apply_multivector`](crate::Plan::apply_multivector) multiplies several vectors and reads the matrix once for each
-//! 32 of them. [`apply_transposed`](crate::Plan::apply_transposed) computes y ← α Aᵀ x + β y, with Aᵀ stored or not. Not
-//! every format has kernels for them, the latter without a stored Aᵀ: [`multiplies_multivectors`](crate::Format::multiplies_multivectors) and
-//! [`multiplies_transposed`](crate::Format::multiplies_transposed) tell, and the others return
-//! [`Error::Unsupported`](crate::Error::Unsupported). So where the library chooses, say what is going to be multiplied.
+//! [`apply_multivector`](crate::Plan::apply_multivector) multiplies several vectors and reads the matrix once per 32 of
+//! them. [`apply_transposed`](crate::Plan::apply_transposed) computes y ← α Aᵀ x + β y, with Aᵀ stored or not. Not
+//! every format has kernels for them, the latter without a stored Aᵀ: see
+//! [`multiplies_multivectors`](crate::Format::multiplies_multivectors) and
+//! [`multiplies_transposed`](crate::Format::multiplies_transposed); the others return
+//! [`Error::Unsupported`](crate::Error::Unsupported). If the library chooses, specify therefore what will be
+//! multiplied.
 //!
-//! Without a stored Aᵀ, the transposed product adds atomically on a GPU, so its bits differ from run to run. For the same
-//! bits every time, or for many products, the plan stores Aᵀ besides A: if you ask for both `transposed` and
-//! `reproducible` where the library chooses, or for [`Transposed::Stored`](crate::Transposed::Stored) in the options of a
-//! plan. [`transpose_bytes`](crate::Plan::transpose_bytes) tells what that takes; a memory budget is for both.
+//! Without a stored Aᵀ, the transposed product adds atomically on a GPU, so its bits differ from run to run. For the
+//! same bits every time, or for many products, the plan can store Aᵀ besides A: request both `transposed` and
+//! `reproducible` if the library chooses, or [`Transposed::Stored`](crate::Transposed::Stored) in the options of a
+//! plan. [`transpose_bytes`](crate::Plan::transpose_bytes) returns its size; a memory budget covers both.
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
@@ -236,11 +238,11 @@
 //! # 6. Let the library choose
 //!
 //! [`Plan::automatic`](crate::Plan::automatic) predicts the time of every format on the device and takes the fastest.
-//! [`Selection`](crate::select::Selection) says what the matrix is for: the number of multiplications, over which the
-//! conversion pays off; the bytes that the arrays may take; whether the bits must be the same every time, which is the
-//! default. Candidates that may well be faster than the best one are [timed](crate::select::Measure) where that
-//! pays, so another one may be chosen the next time, and with it other roundings: for the same bits in every run, name the
-//! format, or take [`Measure::Never`](crate::select::Measure::Never) without a store.
+//! [`Selection`](crate::select::Selection) describes the use of the matrix: the number of multiplications over which
+//! the conversion pays off; the bytes that the arrays may take; whether the bits must be the same every time, which is
+//! the default. Candidates that may well be faster than the best one are [timed](crate::select::Measure) if that pays,
+//! so the choice may change from one run to the next, and with it the roundings: for the same bits in every run, name
+//! the format, or use [`Measure::Never`](crate::select::Measure::Never) without a store.
 //! [`Plan::new`](crate::Plan::new) is the same with the default selection, for 1,000 multiplications.
 //!
 //! ```
@@ -273,9 +275,9 @@
 //!
 //! # 7. Files
 //!
-//! [`io::read`](crate::io::read()) takes Matrix Market, Rutherford-Boeing, SciPy's `.npz` and containers, any of them
-//! compressed with gzip, and recognises the kind by the contents. [`io::write`](crate::io::write()) goes by the name:
-//! `.mtx`, `.mtx.gz`, `.npz` or `.wspmv`. A file that is written appears under its name only when it is complete.
+//! [`io::read`](crate::io::read()) reads Matrix Market, Rutherford-Boeing, SciPy's `.npz` and containers, any of them
+//! compressed with gzip, and recognises the kind by the contents. [`io::write`](crate::io::write()) determines it by
+//! the name: `.mtx`, `.mtx.gz`, `.npz` or `.wspmv`. A written file appears under its name only when it is complete.
 //!
 //! A container (`.wspmv`) can hold the matrix in any storage format: convert once, and read the arrays without parsing.
 //! [`Plan::from_matrix`](crate::Plan::from_matrix) takes a matrix that is already converted.
@@ -319,9 +321,9 @@
 //! A [`Solver`](crate::solver::Solver) solves A x = b by a method such as [`Cg`](crate::solver::Cg),
 //! [`Bicgstab`](crate::solver::Bicgstab) or [`Gmres`](crate::solver::Gmres). It takes any
 //! [`Operator`](crate::solver::Operator): a plan, a closure, a sum or a product of them. Options, a preconditioner and
-//! a callback are optional. x starts at what you give.
+//! a callback are optional. The iteration starts from the given x.
 //!
-//! A method that fails is not an error. [`Report::outcome`](crate::solver::Report::outcome) says how it ended, and only
+//! A method that fails is not an error. [`Report::outcome`](crate::solver::Report::outcome) is how it ended, and only
 //! [`Outcome::Converged`](crate::solver::Outcome::Converged) means that b − A x, computed anew, is within the
 //! tolerance.
 //!
@@ -364,9 +366,9 @@
 //! }
 //! ```
 //!
-//! Multigrid keeps the number of iterations from growing with the system. The preconditioner `amg` makes coarser and coarser
-//! levels of the matrix by [smoothed aggregation](crate::solver::multigrid): for elasticity it also wants the coordinates of
-//! the nodes.
+//! Multigrid keeps the number of iterations from growing with the system. The preconditioner `amg` builds coarser and
+//! coarser levels of the matrix by [smoothed aggregation](crate::solver::multigrid): for elasticity it also needs the
+//! coordinates of the nodes.
 //!
 //! ```
 //! use warp_spmv::executor::Cpu;
@@ -400,7 +402,7 @@
 //!
 //! The feature `cuda` adds the executor `Cuda`. Nothing else changes: write functions that are generic over
 //! [`Executor`](crate::executor::Executor). Without a GPU, [`Emulated`](crate::executor::Emulated) runs the same
-//! kernels lane by lane and reports races and loads out of bounds. It is slow, and good for tests.
+//! kernels lane by lane and reports races and loads out of bounds. It is slow, but good for tests.
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Emulated, Executor};
@@ -422,10 +424,10 @@
 //! }
 //! ```
 //!
-//! `Cuda::new(0)` makes an executor with a stream of its own on GPU 0. Its clones share the stream and the memory. An
-//! array belongs to the executor that made it, because only that executor's stream knows when it is ready. Another
-//! executor refuses it with [`Error::Foreign`](crate::Error::Foreign), and `Cuda::copy_of` makes a copy in the order of
-//! both streams. Arrays may outlive the executor, and dropping one waits for nothing.
+//! `Cuda::new(0)` creates an executor with its own stream on GPU 0. Its clones share the stream and the memory. An
+//! array belongs to the executor that created it, because only that executor's stream determines when it is ready.
+//! Another executor refuses it with [`Error::Foreign`](crate::Error::Foreign), and `Cuda::copy_of` makes a copy in the
+//! order of both streams. Arrays may outlive the executor, and dropping one does not wait.
 //!
 //! ```no_run
 //! # #[cfg(not(feature = "cuda"))]

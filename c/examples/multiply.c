@@ -1,4 +1,4 @@
-/* Multiplies a small matrix on the CPU, in the format that the library chooses, and in one that it is told.
+/* Multiplies a small matrix on the CPU, in the format that the library chooses, and in a given one.
  *
  *     cc -Wall -Wextra -Werror -Iinclude examples/multiply.c -L../target/release -lwarp_spmv_c -o multiply
  */
@@ -7,7 +7,7 @@
 
 #include "warp_spmv.h"
 
-/* Ends the program where a call failed. */
+/* Exits if a call failed. */
 static void check(warp_spmv_status status, const char *what) {
     if (status != WARP_SPMV_STATUS_OK) {
         fprintf(stderr, "%s: %s: %s\n", what, warp_spmv_status_name(status), warp_spmv_last_message());
@@ -34,7 +34,7 @@ int main(void) {
     warp_spmv_executor cpu;
     check(warp_spmv_executor_create("cpu", 0, &cpu), "executor");
 
-    /* NULL: the options that choose the format. */
+    /* NULL: the default options, which choose the format. */
     warp_spmv_plan plan;
     check(warp_spmv_plan_create_float64(cpu, &pattern, values, NULL, &plan), "plan");
     char format[64];
@@ -54,13 +54,13 @@ int main(void) {
     check(warp_spmv_plan_apply_float64(plan, 2.0, x, 3, -1.0, y, 2), "product");
     printf("%g %g\n", y[0], y[1]);
 
-    /* Other values in the same places. */
+    /* New values for the same pattern. */
     const double others[] = {4.0, 5.0, 6.0};
     check(warp_spmv_plan_update_values_float64(plan, others, 3), "new values");
     check(warp_spmv_plan_apply_float64(plan, 1.0, x, 3, 0.0, y, 2), "product");
     printf("%g %g\n", y[0], y[1]);
 
-    /* A call that is wrong says so, and nothing is touched. */
+    /* An invalid call returns an error and changes nothing. */
     if (warp_spmv_plan_apply_float64(plan, 1.0, x, 2, 0.0, y, 2) != WARP_SPMV_STATUS_ARGUMENT) return EXIT_FAILURE;
     printf("%s\n", warp_spmv_last_message());
 

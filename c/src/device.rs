@@ -1,5 +1,5 @@
-//! Arrays in the memory of a GPU, and the streams that they are used on. Without the feature `cuda`, and for executors of
-//! the host, each call is an error.
+//! Arrays in a GPU's memory, and the streams they are used on. Without the feature `cuda`, and for executors of the host,
+//! every call is an error.
 
 use std::ffi::c_void;
 
@@ -21,9 +21,9 @@ use crate::pointers::{check, overlap, reference};
 use crate::registry::{self, Object};
 use crate::status::{Failure, Status};
 
-/// Arrays in a GPU's memory were given to an executor of the host.
+/// The error for arrays in a GPU's memory passed to an executor of the host.
 pub(crate) fn not_on_gpu() -> Failure {
-    Failure::new(Status::Argument, "the executor is not one of a GPU, whose memory the arrays are in")
+    Failure::new(Status::Argument, "the executor is not on a GPU, but the arrays are")
 }
 
 /// An array in a GPU's memory.
@@ -40,7 +40,7 @@ impl DeviceArray {
     }
 }
 
-/// A matrix in a GPU's memory, to be used where it lies.
+/// A matrix in a GPU's memory, to be used in place.
 #[cfg(feature = "cuda")]
 impl Pattern {
     fn on_device(&self, values: u64) -> Result<DeviceCsr, Failure> {
@@ -71,7 +71,7 @@ impl Pattern {
 /// Makes a plan of arrays in the memory of an executor's GPU.
 ///
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 #[cfg(feature = "cuda")]
 unsafe fn plan_on_device<T: Number>(
     executor: Executor,
@@ -104,10 +104,10 @@ unsafe fn plan_on_device<T: Number>(
     Err(not_on_gpu())
 }
 
-/// y <- α A x + β y for vectors in the memory of a plan's GPU, in the order of a stream.
+/// y <- α A x + β y for vectors in the memory of a plan's GPU, in stream order.
 ///
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 #[cfg(feature = "cuda")]
 pub(crate) unsafe fn apply_on_device<T: Scalar>(
     plan: &mut host::Plan<T, Cuda>,
@@ -124,10 +124,10 @@ pub(crate) unsafe fn apply_on_device<T: Scalar>(
     }
 }
 
-/// New values in the memory of a plan's GPU, in the order of a stream.
+/// New values in the memory of a plan's GPU, in stream order.
 ///
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 #[cfg(feature = "cuda")]
 pub(crate) unsafe fn update_on_device<T: Scalar>(
     plan: &mut host::Plan<T, Cuda>,
@@ -143,7 +143,7 @@ pub(crate) unsafe fn update_on_device<T: Scalar>(
 }
 
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 unsafe fn create<T: Number>(
     executor: Executor,
     pattern: *const Pattern,
@@ -165,7 +165,7 @@ unsafe fn create<T: Number>(
 }
 
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 unsafe fn apply<T: Number>(
     plan: Plan,
     factors: [T; 2],
@@ -187,7 +187,7 @@ unsafe fn apply<T: Number>(
 }
 
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 unsafe fn update<T: Number>(plan: Plan, values: *const T, length: usize, stream: *mut c_void) -> Status {
     guarded(|| {
         with_plan(plan, |plan| {
@@ -197,15 +197,15 @@ unsafe fn update<T: Number>(plan: Plan, values: *const T, length: usize, stream:
     })
 }
 
-/// Makes an executor of an NVIDIA GPU that queues everything on a stream of the program's, in a context of the program's:
-/// `context` is a `CUcontext`, or NULL for the one that is current on the calling thread, as in programs that use CUDA's
-/// runtime; `stream` is a `CUstream` or `cudaStream_t` of that context. NULL and 1 are the legacy default stream; 2 is that
-/// of the calling thread, and every other thread that uses the executor gets DEVICE. Neither is destroyed by this library.
-/// Where the status is not OK, `executor` is not written.
+/// Creates an executor on an NVIDIA GPU that queues all work on a stream of the program, in a context of the program:
+/// `context` is a `CUcontext`, or NULL for the calling thread's current one, as in programs that use CUDA's runtime;
+/// `stream` is a `CUstream` or `cudaStream_t` of that context. NULL and 1 are the legacy default stream; 2 is the calling
+/// thread's, and every other thread that uses the executor gets DEVICE. This library destroys neither. Unless the status is
+/// OK, `executor` is not written.
 ///
 /// # Safety
-/// `executor` is NULL or memory for a handle. Context and stream exist until the executor and its plans are destroyed, and
-/// what they queued is done.
+/// `executor` must be NULL or memory for a handle. The context and the stream must exist until the executor and its plans
+/// are destroyed and their queued work is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_executor_create_on_stream(
     context: *mut c_void,
@@ -221,17 +221,17 @@ pub unsafe extern "C" fn warp_spmv_executor_create_on_stream(
     })
 }
 
-/// Makes a plan of a matrix with values of type `float`, whose arrays are in the memory of the executor's GPU: `pattern` is in
-/// the host's memory, and has device pointers; its row offsets begin with 0. In formats of CSR and COO, the arrays are used
-/// where they lie, except column indices of 64 bits, and row offsets of 64 bits where 32 would do, which are copied. Row
-/// offsets and column indices are checked, on the host. What fills the arrays is queued on `stream`, a `CUstream` or
-/// `cudaStream_t`, before the call; what is queued there after it comes when they have been read, where that is done once.
+/// Creates a plan of a matrix with values of type `float`, whose arrays are in the memory of the executor's GPU: `pattern`
+/// is in host memory, and holds device pointers; its row offsets begin with 0. In CSR and COO formats the arrays are used in
+/// place, except for 64-bit column indices, and 64-bit row offsets where 32 bits suffice, which are copied. Row offsets and
+/// column indices are checked on the host. Work that fills the arrays must be queued on `stream`, a `CUstream` or
+/// `cudaStream_t`, before the call; work queued there later comes after the arrays have been read, if they are read once.
 /// Otherwise as `warp_spmv_plan_create_float32`.
 ///
 /// # Safety
-/// `pattern`, `options` and `plan` as for `warp_spmv_plan_create_float32`. The device pointers are those of arrays as long as
-/// `pattern` says, of the types that it says, and `stream` exists. As long as the plan does, in formats of CSR and COO, the
-/// arrays are there, and nobody writes row offsets and column indices.
+/// `pattern`, `options` and `plan` as for `warp_spmv_plan_create_float32`. The device pointers must be those of arrays with
+/// the lengths and types given in `pattern`, and `stream` must exist. In CSR and COO formats, the arrays must exist as long
+/// as the plan does, and row offsets and column indices must not be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_create_device_float32(
     executor: Executor,
@@ -262,13 +262,13 @@ pub unsafe extern "C" fn warp_spmv_plan_create_device_float64(
     unsafe { create(executor, pattern, values, options, stream, plan) }
 }
 
-/// y <- alpha A x + beta y, with vectors in the memory of the plan's GPU, which are used where they lie. The product comes
-/// after what is queued on `stream`, a `CUstream` or `cudaStream_t`, and before what is queued there later; the call returns
-/// when it is queued. Otherwise as `warp_spmv_plan_apply_float32`.
+/// y <- alpha A x + beta y, with vectors in the memory of the plan's GPU, used in place. The product comes after all work
+/// already queued on `stream`, a `CUstream` or `cudaStream_t`, and before all work queued there later; the call returns once
+/// it is queued. Otherwise as `warp_spmv_plan_apply_float32`.
 ///
 /// # Safety
-/// `x` and `y` are those of arrays of `x_length` and `y_length` elements, which are there until the product is done, and
-/// `stream` exists. Nothing else uses y or writes x meanwhile.
+/// `x` and `y` must be arrays of `x_length` and `y_length` elements that exist until the product is done, and `stream` must
+/// exist. Nothing else may use y or write x meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_apply_device_float32(
     plan: Plan,
@@ -304,12 +304,12 @@ pub unsafe extern "C" fn warp_spmv_plan_apply_device_float64(
 }
 
 /// Gives the matrix of a plan new values that are in the memory of its GPU, in the order of `stream` as
-/// `warp_spmv_plan_apply_device_float32` does. They are copied there; values that the plan was made of and uses where they
-/// lie stay what they are. Otherwise as `warp_spmv_plan_update_values_float32`.
+/// `warp_spmv_plan_apply_device_float32` does. They are copied there; values from which the plan was made and that it uses
+/// in place are left unchanged. Otherwise as `warp_spmv_plan_update_values_float32`.
 ///
 /// # Safety
-/// `values` is that of an array of `length` elements, which are there and not written until they have been copied, and
-/// `stream` exists.
+/// `values` must be an array of `length` elements that exists and is not written until it has been copied, and `stream`
+/// must exist.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_update_values_device_float32(
     plan: Plan,

@@ -1,4 +1,4 @@
-//! Executors: where matrices are and where they are multiplied.
+//! Executors: where matrices are stored and multiplied.
 
 use std::ffi::{c_char, c_void};
 
@@ -11,15 +11,15 @@ use crate::pointers::{check, text};
 use crate::registry::{self, Object};
 use crate::status::{Failure, Status};
 
-/// A handle of an executor: where matrices are, and where they are multiplied.
+/// A handle of an executor: where matrices are stored and multiplied.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executor {
-    /// 0 for none. No other object ever has the same.
+    /// 0 for none. Unique among all objects ever created.
     pub id: u64,
 }
 
-/// Executors by what is generic over them.
+/// Executors, distinguished by the type that generic code needs.
 #[derive(Clone)]
 pub(crate) enum AnyExecutor {
     Host(HostExecutor),
@@ -47,7 +47,7 @@ fn create(name: &str, device: u32) -> Result<AnyExecutor, Failure> {
 /// An executor on a stream of the program.
 ///
 /// # Safety
-/// That of [`Cuda::on_stream`].
+/// As for [`Cuda::on_stream`].
 #[cfg(feature = "cuda")]
 pub(crate) unsafe fn create_on_stream(context: *mut c_void, stream: *mut c_void) -> Result<AnyExecutor, Failure> {
     // SAFETY: the caller's promise.
@@ -66,12 +66,12 @@ fn without_cuda() -> Failure {
     Failure::new(Status::Unavailable, message)
 }
 
-/// Makes an executor: "cpu" for all cores of the host, "cuda" for the NVIDIA GPU of number `device`, "emulated" for the
+/// Creates an executor: "cpu" for all cores of the host, "cuda" for the NVIDIA GPU with number `device`, "emulated" for the
 /// GPU's kernels on the host, for tests, and "reference" for sums in twice the precision on one core. `device` is 0 for all
-/// but "cuda". Where the status is not OK, `executor` is not written.
+/// but "cuda". Unless the status is OK, `executor` is not written.
 ///
 /// # Safety
-/// `name` is NULL or a text that ends with a 0, and `executor` is NULL or memory for a handle.
+/// `name` must be NULL or a null-terminated string, and `executor` must be NULL or memory for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_executor_create(
     name: *const c_char,
@@ -87,13 +87,13 @@ pub unsafe extern "C" fn warp_spmv_executor_create(
     })
 }
 
-/// Ends an executor. Plans on it go on: they have handles of their own.
+/// Destroys an executor. Plans on it remain valid: they have handles of their own.
 #[unsafe(no_mangle)]
 pub extern "C" fn warp_spmv_executor_destroy(executor: Executor) -> Status {
     guarded(|| registry::remove("executor", executor.id, |object| matches!(object, Object::Executor(_))))
 }
 
-/// What a handle stands for.
+/// The executor of a handle.
 pub(crate) fn executor_of(executor: Executor) -> Result<AnyExecutor, Failure> {
     registry::get("executor", executor.id, |object| match object {
         Object::Executor(executor) => Some(executor.clone()),

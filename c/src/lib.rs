@@ -1,7 +1,7 @@
-//! The C interface. `include/warp_spmv.h` is made of it, and `README.md` shows its use.
+//! The C interface. `include/warp_spmv.h` is generated from it, and `README.md` shows its use.
 //!
-//! Every function returns a [`Status`]; no panic leaves it. What a program gets are handles: numbers that are never used
-//! again, so that one that was destroyed is known as such. Pointers are looked at during the call only.
+//! Every function returns a [`Status`]; no panic leaves it. Programs are given handles: numbers that are never reused, so
+//! that a destroyed one is recognized. Pointers are accessed only during the call.
 
 mod device;
 mod executor;

@@ -1,4 +1,4 @@
-//! Matrices as C programs have them.
+//! Matrices of C programs.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -24,7 +24,7 @@ pub enum IndexType {
 }
 
 /// The pattern of a matrix in compressed sparse rows (CSR), in arrays that the program owns. They are copied when a plan is
-/// made of them by a function that does not say otherwise.
+/// made from them, unless the function's description says otherwise.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
@@ -38,15 +38,15 @@ pub struct Pattern {
     pub row_offset_type: i32,
     /// The type of `column_indices`: a `warp_spmv_index_type`.
     pub column_index_type: i32,
-    /// Where each row begins, counted from where the first one does, and where the last one ends: rows + 1 numbers.
+    /// Start of each row, relative to the start of the first, followed by the end of the last: rows + 1 numbers.
     pub row_offsets: *const c_void,
-    /// The column of each entry, counted from 0; in any order within a row. NULL where there is no entry.
+    /// The zero-based column of each entry, in any order within a row. NULL without entries.
     pub column_indices: *const c_void,
-    /// For later versions: all 0, or it is an error. An initializer that names the fields above makes them 0.
+    /// For later versions: must be all 0. An initializer that names the fields above makes them 0.
     pub reserved: [u64; 4],
 }
 
-/// The value of an expression in which `$index` is the type of indices that a number says.
+/// The value of an expression in which `$index` is the index type with a given number.
 macro_rules! with_type {
     ($what:literal, $number:expr, $index:ident => $result:expr) => {
         match $number {
@@ -77,8 +77,8 @@ impl Pattern {
     /// A copy, with these values.
     ///
     /// # Safety
-    /// Where pointers are not NULL and aligned, they are those of arrays as long as the fields say, of the types that these
-    /// say, and nobody writes them during the call.
+    /// Pointers that are not NULL and aligned must be those of arrays with the lengths and types given by the fields, and
+    /// nobody may write them during the call.
     pub(crate) unsafe fn with_values<T: Scalar>(&self, values: *const T) -> Result<Csr<T>, Failure> {
         self.check_reserved()?;
         // SAFETY: the caller's promise.
@@ -102,12 +102,12 @@ impl Pattern {
     }
 
     /// # Safety
-    /// As for [`with_values`](Self::with_values), and the types are those of the fields.
+    /// As for [`with_values`](Self::with_values), and the types must be those of the fields.
     unsafe fn copied<T: Scalar, I: Index, O: Index>(&self, values: *const T) -> Result<Csr<T>, Failure> {
         let Self { rows, columns, entries, .. } = *self;
         // SAFETY: the caller's promise.
         let offsets = unsafe { slice::<O>("row_offsets", self.row_offsets.cast(), rows.saturating_add(1))? };
-        // Where there are fewer entries than the pattern says, the arrays of entries are not as long either.
+        // If there are fewer entries than the pattern claims, the arrays of entries are not that long either.
         let offsets = checked_offsets(rows, columns, entries, Cow::Borrowed(offsets))?;
         // SAFETY: the caller's promise; the offsets end at `entries`.
         let indices = unsafe { slice::<I>("column_indices", self.column_indices.cast(), entries)? };

@@ -1,4 +1,4 @@
-//! How a plan is made.
+//! Options of plans.
 
 use std::ffi::c_char;
 
@@ -8,32 +8,32 @@ use host::{Format, PlanOptions, ValueStorage};
 use crate::pointers::{reference, text};
 use crate::status::{Failure, Status};
 
-/// How a plan is made. `warp_spmv_options_default` fills it in; NULL in place of a pointer to it means the same.
+/// Options of a plan. `warp_spmv_options_default` fills them in; NULL instead of a pointer to them means the same.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The format, such as "csr-vector" or "sell-p:slice=32"; NULL for the one that is predicted to be the fastest.
+    /// The format, such as "csr-vector" or "sell-p:slice=32"; NULL for the one predicted to be the fastest.
     pub format: *const c_char,
-    /// How many multiplications the matrix is for, by which a format is chosen; 0 for 1,000.
+    /// Number of multiplications planned with the matrix, for the choice of a format; 0 for 1,000.
     pub multiplications: u64,
-    /// Bytes that the arrays of the matrix may take in a format that is chosen; 0 for no limit.
+    /// Maximum number of bytes for the arrays of the matrix in a chosen format; 0 for no limit.
     pub memory_budget: u64,
-    /// Not 0 where the same call must give the same bits every time, in every run of the program: formats that add in any
-    /// order are an error then, and none is chosen by how fast it was.
+    /// Nonzero if the same call must give the same bits every time, in every run of the program: formats that add in any
+    /// order are then errors, and no format is chosen by its measured speed.
     pub reproducible: i32,
-    /// Not 0 where `warp_spmv_plan_update_values_float32` or `_float64` will be called: in formats other than CSR and COO, the
-    /// plan then keeps the pattern of the matrix.
+    /// Nonzero if `warp_spmv_plan_update_values_float32` or `_float64` will be called: in formats other than CSR and COO,
+    /// the plan then keeps the pattern of the matrix.
     pub updates: i32,
-    /// 0: a format is chosen by what is known of the matrix and the device; nothing is measured, and a matrix gets the same
-    /// format each time on a device, on a CPU with the same number of threads. 1: where that leaves it open which format is
-    /// the fastest, and there is no `memory_budget`, candidates are timed; an error where `reproducible` is not 0. Neither
+    /// 0: a format is chosen from known properties of the matrix and the device; nothing is measured, and a matrix gets the
+    /// same format each time on a device, on a CPU with the same number of threads. 1: if it remains open which format is
+    /// the fastest, and there is no `memory_budget`, candidates are timed; an error if `reproducible` is nonzero. Neither
     /// reads or writes a file of the user.
     pub measure: i32,
     /// How the values are stored: "full" or NULL as they are computed with; "lossless" in the narrowest type that keeps all
-    /// their bits, if there is one; "automatic" so on a GPU where that is worth its time, if the format is chosen; or rounded
-    /// to a type, such as "float32". There are no new values for narrow ones.
+    /// their bits, if there is one; "automatic" the same, but only on a GPU, if it is worth its time and the format is
+    /// chosen; or rounded to a type, such as "float32". Narrow values cannot be updated.
     pub values: *const c_char,
-    /// For later versions: all 0, or it is an error.
+    /// For later versions: must be all 0.
     pub reserved: [u32; 6],
 }
 
@@ -64,15 +64,15 @@ impl Options {
     }
 }
 
-/// The options of a plan that chooses its format.
+/// The default options, which let the plan choose its format.
 #[unsafe(no_mangle)]
 pub extern "C" fn warp_spmv_options_default() -> Options {
     Options::DEFAULT
 }
 
-/// How a plan is made: options that were looked at.
+/// Checked options of a plan.
 pub(crate) struct Wishes {
-    /// [`Format::Auto`] for one to be chosen.
+    /// [`Format::Auto`] if one is to be chosen.
     pub format: Format,
     reproducible: bool,
     updates: bool,
@@ -82,7 +82,7 @@ pub(crate) struct Wishes {
 
 impl Wishes {
     /// # Safety
-    /// The pointer is NULL or that of options, whose format and values are NULL or texts that end with a 0.
+    /// The pointer must be NULL or that of options whose format and values are NULL or null-terminated strings.
     pub unsafe fn new(options: *const Options) -> Result<Self, Failure> {
         let options = match options.is_null() {
             true => &Options::DEFAULT,
@@ -109,7 +109,7 @@ impl Wishes {
             memory_budget: some(options.memory_budget),
             updates,
             measure: options.measured()?,
-            // A library does not write to the home of whoever runs a program that knows nothing of it.
+            // A library does not write to the home folder of a user whose program does not expect it.
             store: None,
             values,
             ..Selection::default()
@@ -117,7 +117,7 @@ impl Wishes {
         Ok(Self { format, reproducible, updates, values, selection })
     }
 
-    /// For a format that is named.
+    /// The options for a named format.
     pub fn plan_options(&self) -> PlanOptions {
         let &Self { reproducible, updates, values, .. } = self;
         PlanOptions { reproducible, updates, values, ..PlanOptions::default() }

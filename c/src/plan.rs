@@ -1,4 +1,4 @@
-//! Plans: matrices that are ready to be multiplied.
+//! Plans: matrices ready for multiplication.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -20,34 +20,36 @@ use crate::pointers::{check, give_text, overlap, reference, slice, slice_mut, wr
 use crate::registry::{self, Object};
 use crate::status::{Failure, Status};
 
-/// A handle of a plan: a matrix on an executor, ready to be multiplied.
+/// A handle of a plan: a matrix on an executor, ready for multiplication.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// 0 for none. No other object ever has the same.
+    /// 0 for none. Unique among all objects ever created.
     pub id: u64,
 }
 
 /// A plan on any executor.
 pub(crate) trait Multiply<T>: Send {
-    /// y <- α A x + β y for vectors in the host's memory.
+    /// y <- α A x + β y for vectors in host memory.
     fn apply(&mut self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error>;
 
-    /// Gives the matrix new values, which are in the host's memory.
+    /// Gives the matrix new values, which are in host memory.
     fn update(&mut self, values: &[T]) -> Result<(), Error>;
 
-    /// y <- α A x + β y for vectors in a GPU's memory, in the order of a stream.
+    /// y <- α A x + β y for vectors in a GPU's memory, in stream order.
     ///
     /// # Safety
-    /// The arrays are there until it is done, of this type; nothing else uses y or writes x meanwhile. The stream exists.
+    /// The arrays must exist until the product is done, and be of this type; nothing else may use y or write x meanwhile.
+    /// The stream must exist.
     unsafe fn apply_on_device(&mut self, _: [T; 2], _: [DeviceArray; 2], _: *mut c_void) -> Result<(), Failure> {
         Err(not_on_gpu())
     }
 
-    /// Gives the matrix new values, which are in a GPU's memory, in the order of a stream.
+    /// Gives the matrix new values, which are in a GPU's memory, in stream order.
     ///
     /// # Safety
-    /// The array is there until it is copied, of this type, and nothing writes it meanwhile. The stream exists.
+    /// The array must exist until it is copied, and be of this type, and nothing may write it meanwhile. The stream
+    /// must exist.
     unsafe fn update_on_device(&mut self, _: DeviceArray, _: *mut c_void) -> Result<(), Failure> {
         Err(not_on_gpu())
     }
@@ -119,7 +121,7 @@ impl<T: Scalar> Multiply<T> for host::Plan<T, Cuda> {
     }
 }
 
-/// A plan on some executor.
+/// A plan on any executor.
 pub(crate) type AnyMultiply<T> = Box<dyn Multiply<T>>;
 
 /// A plan of any number type.
@@ -128,11 +130,11 @@ pub(crate) enum AnyPlan {
     Float64(AnyMultiply<f64>),
 }
 
-/// The number types by what C calls them.
+/// The number types of the C interface.
 pub(crate) trait Number: Scalar {
     fn any(plan: AnyMultiply<Self>) -> AnyPlan;
 
-    /// The plan, if it has numbers of this type.
+    /// The plan, if its numbers are of this type.
     fn of(plan: &mut AnyPlan) -> Option<&mut dyn Multiply<Self>>;
 }
 
@@ -173,7 +175,7 @@ fn plan_on<T: Scalar, E: host::executor::Executor>(
     }
 }
 
-/// The same of a matrix in the executor's memory.
+/// As `plan_on`, for a matrix in the executor's memory.
 #[cfg(feature = "cuda")]
 pub(crate) fn plan_in_memory<T: Scalar, E: host::executor::Executor>(
     executor: &E,
@@ -187,7 +189,7 @@ pub(crate) fn plan_in_memory<T: Scalar, E: host::executor::Executor>(
 }
 
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 unsafe fn create<T: Number>(
     executor: Executor,
     pattern: *const Pattern,
@@ -210,7 +212,7 @@ unsafe fn create<T: Number>(
     })
 }
 
-/// Does something with the plan of a handle, which other threads wait for.
+/// Does `work` with the plan of a handle, in exclusive use: other threads wait.
 pub(crate) fn with_plan(plan: Plan, work: impl FnOnce(&mut AnyPlan) -> Result<(), Failure>) -> Result<(), Failure> {
     let shared = registry::get("plan", plan.id, |object| match object {
         Object::Plan(plan) => Some(Arc::clone(plan)),
@@ -218,24 +220,24 @@ pub(crate) fn with_plan(plan: Plan, work: impl FnOnce(&mut AnyPlan) -> Result<()
     })?;
     let mut plan = shared
         .lock()
-        .map_err(|_| Failure::new(Status::Internal, "a fault of warp-spmv has left this plan broken: destroy it"))?;
+        .map_err(|_| Failure::new(Status::Internal, "a bug in warp-spmv has left this plan broken: destroy it"))?;
     work(&mut plan)
 }
 
-/// The plan, if it has numbers of this type.
+/// The plan, if its numbers are of this type.
 pub(crate) fn of_type<T: Number>(plan: &mut AnyPlan) -> Result<&mut dyn Multiply<T>, Failure> {
-    let message = || format!("the plan has no numbers of type {}", T::NAME);
+    let message = || format!("the plan's numbers are not of type {}", T::NAME);
     T::of(plan).ok_or_else(|| Failure::new(Status::NumberType, message()))
 }
 
-/// Checks the length of a vector, and what can be checked of its pointer, before a slice is made of it.
+/// Checks the length of a vector, and its pointer as far as possible, before a slice is made of it.
 fn check_vector<T>(what: &'static str, pointer: *const T, found: usize, expected: usize) -> Result<(), Failure> {
     check_length(what, found, expected)?;
     if found > 0 { check(what, pointer, found) } else { Ok(()) }
 }
 
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 unsafe fn update<T: Number>(plan: Plan, values: *const T, length: usize) -> Status {
     guarded(|| {
         with_plan(plan, |plan| {
@@ -250,7 +252,7 @@ unsafe fn update<T: Number>(plan: Plan, values: *const T, length: usize) -> Stat
 }
 
 /// # Safety
-/// That of the functions for each type.
+/// As for the functions for each type.
 unsafe fn apply<T: Number>(
     plan: Plan,
     alpha: T,
@@ -269,19 +271,19 @@ unsafe fn apply<T: Number>(
             if overlap(x, x_length, y, y_length) {
                 return Err(Failure::new(Status::Argument, "x and y overlap"));
             }
-            // SAFETY: the caller's promise, which is also that y is initialised; and the two have no element in common.
+            // SAFETY: the caller's promise, which includes that y is initialised; and the two do not overlap.
             let (x, y) = unsafe { (slice("x", x, x_length)?, slice_mut("y", y, y_length)?) };
             Ok(plan.apply(alpha, x, beta, y)?)
         })
     })
 }
 
-/// Makes a plan of a matrix with values of type `float`: copies it to the executor, chooses a format unless `options` name
-/// one, and converts it. `options` may be NULL. Where the status is not OK, `plan` is not written.
+/// Creates a plan of a matrix with values of type `float`: copies it to the executor, chooses a format unless `options` name
+/// one, and converts it. `options` may be NULL. Unless the status is OK, `plan` is not written.
 ///
 /// # Safety
-/// Each pointer, also those in `pattern` and `options`, is NULL or that of what it is called, as long as `pattern` says, of
-/// the types that it says; and no other thread writes any of it during the call.
+/// Each pointer, including those in `pattern` and `options`, must be NULL or point to what its name says, with the lengths
+/// and types given in `pattern`; and no other thread may write to any of it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_create_float32(
     executor: Executor,
@@ -310,14 +312,14 @@ pub unsafe extern "C" fn warp_spmv_plan_create_float64(
     unsafe { create(executor, pattern, values, options, plan) }
 }
 
-/// y <- alpha A x + beta y, with vectors in the host's memory: on the host they are used where they lie, on a GPU they are
-/// copied there, and y back. With beta = 0, what y had is overwritten and does not count, be it NaN. x has an element for each
-/// column of the matrix, y one for each row; other lengths are an error, and so are vectors that overlap. Returns when y is
-/// there. Where the status is not OK, y is what it was, unless it is DEVICE or INTERNAL: then it may be partly written.
+/// y <- alpha A x + beta y, with vectors in host memory: on the host they are used in place; for a GPU they are copied
+/// there, and y back. With beta = 0, the old content of y, even NaN, is ignored and overwritten. x has an element per column
+/// of the matrix, y one per row; other lengths are errors, and so are vectors that overlap. Returns when y is complete.
+/// Unless the status is OK, y is unchanged; but with DEVICE or INTERNAL it may be partly written.
 ///
 /// # Safety
-/// `x` and `y` are NULL or those of arrays of `x_length` and `y_length` elements, all of which have been given a value: also
-/// those of y where beta = 0. No other thread uses y or writes x during the call.
+/// `x` and `y` must be NULL or arrays of `x_length` and `y_length` elements, all of them initialized, including those of y
+/// with beta = 0. No other thread may use y or write x during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_apply_float32(
     plan: Plan,
@@ -350,12 +352,12 @@ pub unsafe extern "C" fn warp_spmv_plan_apply_float64(
     unsafe { apply(plan, alpha, x, x_length, beta, y, y_length) }
 }
 
-/// Gives the matrix of a plan new values, one for each of its entries, in their order. The pattern stays. The plan must have
-/// been made with `updates` in its options, unless its format is CSR or COO; then the values are copied and nothing else is
-/// done, while other formats are converted to again. Where the status is not OK, the values are the old ones.
+/// Gives the matrix of a plan new values, one per entry, in the order of the entries. The pattern stays. The plan must have
+/// been made with `updates` in its options, unless its format is CSR or COO; in these formats the values are simply copied,
+/// whereas for others the matrix is converted again. Unless the status is OK, the values are unchanged.
 ///
 /// # Safety
-/// `values` is NULL or that of an array of `length` elements, which no other thread writes during the call.
+/// `values` must be NULL or an array of `length` elements, which no other thread may write during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_update_values_float32(plan: Plan, values: *const f32, length: usize) -> Status {
     // SAFETY: the caller's promise.
@@ -372,11 +374,11 @@ pub unsafe extern "C" fn warp_spmv_plan_update_values_float64(plan: Plan, values
     unsafe { update(plan, values, length) }
 }
 
-/// The format of a plan, which was named or chosen: as much of its text as has room in `capacity` bytes, and a 0. `length`
-/// gets the bytes of the whole text without the 0; it may be NULL.
+/// Writes the format of a plan, named or chosen, to `buffer`: as much of its text as fits into `capacity` bytes, with a
+/// terminating 0. `length` receives the number of bytes of the whole text without the 0; it may be NULL.
 ///
 /// # Safety
-/// `buffer` is NULL or that of `capacity` bytes, and `length` NULL or memory for a number.
+/// `buffer` must be NULL or point to `capacity` bytes, and `length` must be NULL or memory for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_format(
     plan: Plan,
@@ -396,10 +398,10 @@ pub unsafe extern "C" fn warp_spmv_plan_format(
     })
 }
 
-/// The shape of a plan's matrix, and the number of its stored entries.
+/// Writes the shape of a plan's matrix, and the number of its stored entries.
 ///
 /// # Safety
-/// Each pointer is NULL or memory for a number.
+/// Each pointer must be NULL or memory for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_shape(
     plan: Plan,
@@ -426,7 +428,7 @@ pub unsafe extern "C" fn warp_spmv_plan_shape(
     })
 }
 
-/// Ends a plan. A call of another thread that is using it is not disturbed.
+/// Destroys a plan. A call of another thread that is using it is not affected.
 #[unsafe(no_mangle)]
 pub extern "C" fn warp_spmv_plan_destroy(plan: Plan) -> Status {
     guarded(|| registry::remove("plan", plan.id, |object| matches!(object, Object::Plan(_))))

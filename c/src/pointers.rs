@@ -1,4 +1,4 @@
-//! Pointers that C hands over, checked as far as they can be.
+//! Pointers passed by C, checked as far as possible.
 
 use std::ffi::{CStr, c_char};
 
@@ -8,7 +8,7 @@ fn refused(what: &str, reason: &str) -> Failure {
     Failure::new(Status::Argument, format!("{what} {reason}"))
 }
 
-/// Checks that a pointer can be that of `length` elements.
+/// Checks that a pointer can point to `length` elements.
 pub(crate) fn check<T>(what: &str, pointer: *const T, length: usize) -> Result<(), Failure> {
     if pointer.is_null() {
         return Err(refused(what, "is NULL"));
@@ -22,24 +22,24 @@ pub(crate) fn check<T>(what: &str, pointer: *const T, length: usize) -> Result<(
     Ok(())
 }
 
-/// The array at a pointer. Of an array without elements, the pointer may be anything.
+/// The array at a pointer. For an empty array, the pointer may be anything.
 ///
 /// # Safety
-/// Where there are elements, a pointer that is not NULL and aligned is that of `length` of them, which nobody writes while
-/// the slice is in use.
+/// If there are elements, a pointer that is not NULL and aligned must point to `length` of them, which nobody may write
+/// while the slice is in use.
 pub(crate) unsafe fn slice<'a, T>(what: &str, pointer: *const T, length: usize) -> Result<&'a [T], Failure> {
     if length == 0 {
         return Ok(&[]);
     }
     check(what, pointer, length)?;
-    // SAFETY: the pointer is aligned, the array is no larger than any can be, and the rest is the caller's promise.
+    // SAFETY: the pointer is aligned, the array is not too large for memory, and the rest is the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
 }
 
-/// The array at a pointer, to be written to.
+/// The array at a pointer, for writing.
 ///
 /// # Safety
-/// As for [`slice`], and nobody reads or writes it elsewhere while the slice is in use.
+/// As for [`slice`], and nobody else may read or write it while the slice is in use.
 pub(crate) unsafe fn slice_mut<'a, T>(what: &str, pointer: *mut T, length: usize) -> Result<&'a mut [T], Failure> {
     if length == 0 {
         return Ok(&mut []);
@@ -49,7 +49,7 @@ pub(crate) unsafe fn slice_mut<'a, T>(what: &str, pointer: *mut T, length: usize
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer, length) })
 }
 
-/// Whether two arrays have bytes in common.
+/// Whether two arrays overlap.
 pub(crate) fn overlap<T>(first: *const T, first_length: usize, second: *const T, second_length: usize) -> bool {
     let end = |pointer: *const T, length: usize| pointer.addr().saturating_add(length.saturating_mul(size_of::<T>()));
     first_length > 0
@@ -58,20 +58,20 @@ pub(crate) fn overlap<T>(first: *const T, first_length: usize, second: *const T,
         && second.addr() < end(first, first_length)
 }
 
-/// What is at a pointer.
+/// The value at a pointer.
 ///
 /// # Safety
-/// A pointer that is not NULL and aligned is that of a `T`, which nobody writes while the reference is in use.
+/// A pointer that is not NULL and aligned must point to a `T`, which nobody may write while the reference is in use.
 pub(crate) unsafe fn reference<'a, T>(what: &str, pointer: *const T) -> Result<&'a T, Failure> {
     check(what, pointer, 1)?;
     // SAFETY: it is aligned, and the rest is the caller's promise.
     Ok(unsafe { &*pointer })
 }
 
-/// Writes to where a pointer points.
+/// Writes a value to a pointer.
 ///
 /// # Safety
-/// A pointer that is not NULL and aligned is that of memory for a `T`, which nobody else uses during the call.
+/// A pointer that is not NULL and aligned must point to memory for a `T`, which nobody else may use during the call.
 pub(crate) unsafe fn write<T>(what: &str, pointer: *mut T, value: T) -> Result<(), Failure> {
     check(what, pointer, 1)?;
     // SAFETY: it is aligned, and the rest is the caller's promise.
@@ -79,20 +79,20 @@ pub(crate) unsafe fn write<T>(what: &str, pointer: *mut T, value: T) -> Result<(
     Ok(())
 }
 
-/// The text at a pointer.
+/// The string at a pointer.
 ///
 /// # Safety
-/// A pointer that is not NULL is that of bytes up to a 0, which nobody writes while the text is in use.
+/// A pointer that is not NULL must point to bytes that end with a 0, which nobody may write while the string is in use.
 pub(crate) unsafe fn text<'a>(what: &str, pointer: *const c_char) -> Result<&'a str, Failure> {
     check(what, pointer, 1)?;
     // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(pointer) }.to_str().map_err(|_| refused(what, "is not UTF-8"))
 }
 
-/// A Rust text as a C program gets it: as much as has room, and a 0.
+/// Writes a Rust string for a C program: as much as fits, and a terminating 0.
 ///
 /// # Safety
-/// As for [`slice_mut`], of `capacity` bytes; and as for [`write`] of `length`, which may be NULL.
+/// As for [`slice_mut`] with `capacity` bytes; and as for [`write`] with `length`, which may be NULL.
 pub(crate) unsafe fn give_text(
     text: &str,
     buffer: *mut c_char,
@@ -107,7 +107,7 @@ pub(crate) unsafe fn give_text(
     }
     let Some((last, rest)) = buffer.split_last_mut() else { return Ok(()) };
     *last = 0;
-    // Not a part of a character: `floor_char_boundary` is not in the oldest Rust yet.
+    // Only whole characters. `floor_char_boundary` is not available in the oldest supported Rust.
     let some = (0..=rest.len().min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     rest[..some].copy_from_slice(&text.as_bytes()[..some]);
     if let Some(end) = rest.get_mut(some) {

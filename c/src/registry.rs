@@ -1,4 +1,4 @@
-//! What the handles stand for.
+//! The objects of handles.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use crate::plan::AnyPlan;
 use crate::pointers::{check, write};
 use crate::status::{Failure, Status};
 
-/// Something that a handle stands for.
+/// The object of a handle.
 #[derive(Clone)]
 pub(crate) enum Object {
     Executor(AnyExecutor),
@@ -27,8 +27,8 @@ impl Object {
     }
 }
 
-/// All objects in the order of their handles, which are counted up and never used again: at a million a second for longer
-/// than machines last.
+/// All objects in the order of their handles, which are counted up and never reused: at a million per second, they outlast
+/// any machine.
 struct Registry {
     last: u64,
     objects: Vec<(u64, Object)>,
@@ -36,12 +36,12 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { last: 0, objects: Vec::new() });
 
-/// The registry is whole between any two calls, whatever happened in one.
+/// The registry is consistent between any two calls, even after a panic.
 fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A handle for an object.
+/// Creates a handle for an object.
 fn add(object: Object) -> Result<u64, Failure> {
     let mut registry = registry();
     if registry.objects.try_reserve(1).is_err() {
@@ -53,8 +53,8 @@ fn add(object: Object) -> Result<u64, Failure> {
     Ok(id)
 }
 
-/// Makes a handle of an object, and writes it to where the caller wants it. That place was checked before the object was
-/// made; it is again, so that no handle is made that nobody gets.
+/// Creates a handle for an object, and writes it to `place`. `place` was checked before the object was made; it is checked
+/// again, so that no handle is created that nobody receives.
 ///
 /// # Safety
 /// As for [`write`].
@@ -70,25 +70,25 @@ pub(crate) unsafe fn give<H>(
     unsafe { write(what, place, handle(id)) }
 }
 
-/// Why there is no object of this kind.
+/// The error for a missing object of this kind.
 fn no_object(kind: &str, id: u64, last: u64, other: Option<&Object>) -> Failure {
     let reason = match other {
         Some(object) => format!("handle {id} is that of {}", object.kind()),
         None if id == 0 => "the handle is 0".into(),
         None if id <= last => format!("handle {id} was destroyed"),
-        None => format!("handle {id} was never made"),
+        None => format!("handle {id} was never created"),
     };
     Failure::new(Status::Handle, format!("no {kind}: {reason}"))
 }
 
-/// What a handle stands for, if `pick` finds it to be of this kind.
+/// The object of a handle, if `pick` accepts it.
 pub(crate) fn get<T>(kind: &str, id: u64, pick: impl FnOnce(&Object) -> Option<T>) -> Result<T, Failure> {
     let registry = registry();
     let object = registry.objects.binary_search_by_key(&id, |(id, _)| *id).map(|place| &registry.objects[place].1).ok();
     object.and_then(pick).ok_or_else(|| no_object(kind, id, registry.last, object))
 }
 
-/// Ends a handle that stands for an object of this kind.
+/// Destroys a handle whose object is of this kind.
 pub(crate) fn remove(kind: &str, id: u64, is_one: impl FnOnce(&Object) -> bool) -> Result<(), Failure> {
     let mut registry = registry();
     let place = registry.objects.binary_search_by_key(&id, |(id, _)| *id).ok();
@@ -96,7 +96,7 @@ pub(crate) fn remove(kind: &str, id: u64, is_one: impl FnOnce(&Object) -> bool) 
     match place {
         Some(place) if object.is_some_and(is_one) => {
             let removed = registry.objects.remove(place);
-            // To free memory may take long, and other calls need the registry.
+            // Freeing memory may take long, and other calls need the registry.
             drop(registry);
             drop(removed);
             Ok(())

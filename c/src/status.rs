@@ -1,39 +1,39 @@
-//! What a call says of itself: a code, and for people a message.
+//! The result of a call: a code, and a message for people.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
 use host::Error;
 
-/// What came of a call. `warp_spmv_last_message` says more.
+/// The result of a call. `warp_spmv_last_message` gives details.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It did what it was asked for.
+    /// The call succeeded.
     Ok = 0,
-    /// A handle is none, was destroyed, or belongs to something else.
+    /// A handle is invalid, was destroyed, or is of another kind.
     Handle = 1,
-    /// An argument is NULL, not aligned, not a text, or out of range, or a vector has the wrong length.
+    /// An argument is NULL, not aligned, not a string, or out of range, or a vector has the wrong length.
     Argument = 2,
-    /// The plan has numbers of another type.
+    /// The plan's numbers are of another type.
     NumberType = 3,
     /// The arrays of a matrix contradict each other or its shape.
     Matrix = 4,
-    /// A number of rows, columns or entries is beyond what can be indexed.
+    /// A number of rows, columns or entries is too large to be indexed.
     TooLarge = 5,
-    /// The format cannot do it, or would take too much padding.
+    /// The format does not support the operation, or would take too much padding.
     Format = 6,
     /// Memory has run out.
     Memory = 7,
-    /// The executor cannot be had on this machine, or in this build.
+    /// The executor is not available on this machine, or in this build.
     Unavailable = 8,
     /// The device failed.
     Device = 9,
-    /// A fault of this library.
+    /// A bug in this library.
     Internal = 10,
 }
 
-/// A call that did not do what it was asked for.
+/// A call that failed.
 pub(crate) struct Failure {
     pub status: Status,
     pub message: String,
@@ -68,28 +68,28 @@ impl From<Error> for Failure {
 }
 
 thread_local! {
-    /// Of the last call of this thread that failed.
+    /// The message of this thread's last failed call.
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Keeps the message of a call that failed.
+/// Keeps the message of a failed call.
 pub(crate) fn keep(message: String) {
-    // What a program or a driver names may have line ends, and other things that terminals obey.
+    // Names from a program or a driver may contain line ends and other control characters for terminals.
     let message = message.replace(char::is_control, " ");
     let message = CString::new(message).unwrap_or_default();
-    // A thread that ends has nobody to tell.
+    // While a thread ends, the message is dropped.
     let _ = MESSAGE.try_with(|last| last.replace(message));
 }
 
-/// The message of the last call of this thread that failed: one line, in UTF-8; empty where none has. It is there until
+/// The message of this thread's last failed call: one line, in UTF-8; empty if no call has failed. It is valid until
 /// another call of this thread fails, or the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn warp_spmv_last_message() -> *const c_char {
-    // The pointer stays good: the text is replaced by nothing but `keep`.
+    // The pointer stays valid: only `keep` replaces the text.
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// The name of a status, such as "argument"; of a number that is none, "unknown".
+/// The name of a status, such as "argument"; "unknown" for any other number.
 #[unsafe(no_mangle)]
 pub extern "C" fn warp_spmv_status_name(status: i32) -> *const c_char {
     const NAMES: [(Status, &CStr); 11] = [

@@ -1,9 +1,9 @@
-//! The only rank there is.
+//! The transport of a single rank.
 
 use crate::error::Error;
 use crate::transport::{Channel, Exchange, Messages, Transport};
 
-/// One rank, which has nobody to send anything to.
+/// A single rank, without others to send to.
 pub(crate) struct Alone;
 
 impl Transport for Alone {

@@ -1,19 +1,19 @@
-//! Sets of columns of which few or many are in one.
+//! Sets of columns, from sparse to dense.
 
 use host::memory::{filled, zeros};
 
-/// Columns of a chunk, in a word of 64 bits each.
+/// Columns per chunk, stored in words of 64 bits.
 const CHUNK: usize = 1 << 15;
 
-/// A set of columns: a bitmap of which only those chunks are there that have a column, so that it takes no more than a bit
-/// for each column of the matrix, and little where the columns are close together.
+/// A set of columns: a bitmap that allocates only chunks with a column. It takes at most a bit per column of the matrix,
+/// and little if the columns are close together.
 #[derive(Default)]
 pub(crate) struct ColumnSet {
     chunks: Vec<Vec<u64>>,
 }
 
 impl ColumnSet {
-    /// Adds a column below `columns`; one that is in the set changes nothing.
+    /// Adds a column below `columns`, unless it is already in the set.
     ///
     /// # Errors
     /// When memory runs out.
@@ -30,7 +30,7 @@ impl ColumnSet {
         Ok(())
     }
 
-    /// The columns, ascending.
+    /// Returns the columns, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         let words = self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
             chunk.iter().enumerate().map(move |(place, &word)| ((number * CHUNK + place * 64) as u64, word))
@@ -57,7 +57,7 @@ mod tests {
         let columns = [70_000, 0, 63, 64, 32_768, 0, 99_999, 32_767, 64, 70_000];
         columns.into_iter().for_each(|column| set.insert(column, 100_000).unwrap());
         assert!(set.iter().eq([0, 63, 64, 32_767, 32_768, 70_000, 99_999]));
-        // Only chunks with a column are there.
+        // Only chunks with a column are allocated.
         assert_eq!(set.chunks.iter().map(Vec::is_empty).collect::<Vec<_>>(), [false, false, false, false]);
         let mut set = ColumnSet::default();
         set.insert(99_999, 100_000).unwrap();

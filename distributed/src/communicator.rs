@@ -1,4 +1,4 @@
-//! What ranks do together.
+//! Collective operations of ranks.
 
 #[cfg(feature = "cuda")]
 mod sharing;
@@ -16,10 +16,10 @@ use crate::gathering::{Post, gathered};
 use crate::neighbours::NeighbourExchange;
 use crate::transport::{Channel, Messages, Shown, Transport};
 
-/// A rank's way to the others: a handle, of which all clones are the same rank.
+/// The connection of a rank to the others: a handle, whose clones are all the same rank.
 ///
-/// All ranks call the same collectives in the same order; a rank that calls another one is found out by the first rank
-/// that gets a message of it. What a collective returns does not depend on which message comes first.
+/// All ranks call the same collectives in the same order. A rank that calls a different one is detected by the first rank
+/// that receives a message from it. The result of a collective does not depend on the order in which messages arrive.
 ///
 /// ```
 /// use warp_spmv_distributed::Communicator;
@@ -37,19 +37,19 @@ pub struct Communicator(Arc<Inner>);
 
 struct Inner {
     transport: Arc<dyn Transport>,
-    /// Collectives so far; held while one is done, because threads of a rank take turns.
+    /// Number of collectives so far; locked during each, because threads of a rank take turns.
     done: Mutex<u64>,
     exchanges: AtomicU32,
     kept: Mutex<Option<Kept>>,
 }
 
-/// What takes long to make, and for what it was made.
+/// An object that is expensive to make, and the key that it was made for.
 type Kept = (Vec<u8>, Arc<dyn Any + Send + Sync>);
 
-/// Collectives share a channel, and each exchange has one of its own.
+/// Collectives share one channel; each exchange has its own.
 const COLLECTIVES: Channel = Channel(0);
 
-/// What a message belongs to.
+/// The kind of operation that a message belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Collective {
     Barrier,
@@ -88,10 +88,10 @@ impl Collective {
     }
 }
 
-/// Bytes before the contents of each message: which collective it belongs to, and how many were before.
+/// Bytes before the contents of each message: the kind of its collective, and the number of previous ones.
 const HEADER: usize = 16;
 
-/// A collective that is being done.
+/// A collective in progress.
 struct Call<'c> {
     transport: &'c dyn Transport,
     collective: Collective,
@@ -121,7 +121,7 @@ impl Post for Call<'_> {
 }
 
 impl Call<'_> {
-    /// An error unless a rank does the same.
+    /// Returns an error unless the other rank performs the same collective.
     fn check(&self, from: usize, collective: Option<u64>, number: Option<u64>) -> Result<(), Error> {
         if (collective, number) == (Some(self.collective as u64), Some(self.number)) {
             return Ok(());
@@ -137,7 +137,8 @@ impl Call<'_> {
         })
     }
 
-    /// What all ranks give, in their order: few bytes as the transport shows them, where it does, others by messages.
+    /// Returns the contributions of all ranks, in rank order: small ones through the transport's board, if it has one,
+    /// others by messages.
     fn gathered(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let shown = Shown::new(self.collective as u64, self.number, own);
         let Some(all) = self.transport.show(&shown)? else { return gathered(self, own) };
@@ -156,7 +157,7 @@ impl Call<'_> {
 }
 
 impl Communicator {
-    /// The communicator of a rank.
+    /// Creates the communicator of a rank.
     pub fn new(transport: impl Transport + 'static) -> Self {
         Self(Arc::new(Inner {
             transport: Arc::new(transport),
@@ -166,27 +167,27 @@ impl Communicator {
         }))
     }
 
-    /// The communicator of the only rank.
+    /// Creates the communicator of the only rank.
     pub fn alone() -> Self {
         Self::new(Alone)
     }
 
-    /// This rank, counted from 0.
+    /// This rank, starting at 0.
     pub fn rank(&self) -> usize {
         self.0.transport.rank()
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.0.transport.ranks()
     }
 
-    /// Ends all ranks: whatever they wait for, now or later, is an error for this reason.
+    /// Fails all ranks: whatever they wait for, now or later, returns an error with this reason.
     pub fn fail(&self, reason: &str) {
         self.0.transport.fail(reason);
     }
 
-    /// Waits until every rank has come here.
+    /// Blocks until every rank has called it.
     ///
     /// # Errors
     /// When a rank fails.
@@ -194,8 +195,8 @@ impl Communicator {
         self.collective(Collective::Barrier, |call| call.gathered(&[])).map(drop)
     }
 
-    /// The values of each rank, in the order of the ranks; each may have its own number of them. Takes log₂ P messages of
-    /// each of P ranks.
+    /// Returns the values of each rank, in rank order; each may have a different number. Each of P ranks sends log₂ P
+    /// messages.
     ///
     /// # Errors
     /// When a rank fails, or memory runs out.
@@ -204,16 +205,16 @@ impl Communicator {
         parts.iter().enumerate().map(|(rank, part)| self.values(rank, part)).collect()
     }
 
-    /// Replaces each number by its sum over all ranks, added up in the order of the ranks: the same bits on every rank, and
-    /// every time for the same number of ranks.
+    /// Replaces each number by its sum over all ranks, added up in rank order: the same bits on every rank, and every time
+    /// for the same number of ranks.
     ///
     /// # Errors
-    /// When a rank fails or sums another number of numbers, or memory runs out.
+    /// When a rank fails or passes a different number of values, or memory runs out.
     pub fn sum(&self, sums: &mut [f64]) -> Result<(), Error> {
         self.reduce(sums, |sum, next| sum + next)
     }
 
-    /// Replaces each number by what `combine` makes of those of all ranks, in the order of the ranks.
+    /// Replaces each number by the combination of those of all ranks, in rank order.
     ///
     /// # Errors
     /// As for [`sum`](Self::sum).
@@ -232,10 +233,10 @@ impl Communicator {
         Ok(())
     }
 
-    /// Makes sure that all ranks were given the same.
+    /// Verifies that all ranks have the same value.
     ///
     /// # Errors
-    /// When a rank was given something else than rank 0, or fails.
+    /// When a rank's value differs from rank 0's, or a rank fails.
     pub fn agree(&self, what: &'static str, value: &str) -> Result<(), Error> {
         let values = self.collective(Collective::Agreement, |call| call.gathered(value.as_bytes()))?;
         match values.iter().position(|other| *other != values[0]) {
@@ -247,7 +248,7 @@ impl Communicator {
         }
     }
 
-    /// The values of rank `root`, on every rank; what others give is not looked at.
+    /// Returns the values of rank `root`, on every rank; those of the others are ignored.
     ///
     /// # Errors
     /// When there is no such rank, a rank fails, or memory runs out.
@@ -255,7 +256,7 @@ impl Communicator {
         self.check_rank(root)?;
         let bytes = self.collective(Collective::Broadcast, |call| {
             let (rank, ranks) = (call.transport.rank(), call.transport.ranks());
-            // Counted from the root, rank r gets it from r without its lowest bit, and sends it on with lower ones.
+            // Relative to the root, rank r receives from r without its lowest bit, and sends to r plus lower bits.
             let place = (rank + ranks - root) % ranks;
             let at = |place: usize| (place + root) % ranks;
             let lowest = if place == 0 { ranks.next_power_of_two() } else { place & place.wrapping_neg() };
@@ -279,7 +280,7 @@ impl Communicator {
         }
     }
 
-    /// The values of all ranks, in their order, on rank `root`; nothing on the others.
+    /// Returns the values of all ranks, in rank order, on rank `root`, and `None` on the others.
     ///
     /// # Errors
     /// When there is no such rank, a rank fails, or memory runs out.
@@ -297,11 +298,11 @@ impl Communicator {
             .map(Some)
     }
 
-    /// Sends each rank a list of its own, the one at its place, and returns what each rank has sent to this one. Takes a
-    /// message from each rank to each other.
+    /// Sends each rank its own list, the one at its index, and returns the lists that the ranks have sent to this one. Each
+    /// rank sends a message to each other rank.
     ///
     /// # Errors
-    /// When there is not a list for each rank, a rank fails, or memory runs out.
+    /// When the number of lists is not the number of ranks, a rank fails, or memory runs out.
     pub fn all_to_all<T: Pod>(&self, lists: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
         let (rank, ranks) = (self.rank(), self.ranks());
         if lists.len() != ranks {
@@ -321,11 +322,11 @@ impl Communicator {
         })
     }
 
-    /// An exchange with neighbours that is done again and again: this rank sends a number of elements to each of some ranks,
-    /// and gets a number from each of some. All ranks make their exchanges in the same order.
+    /// Creates a repeatable exchange with neighbours: this rank sends a number of elements to each rank of `to`, and
+    /// receives a number from each rank of `from`. All ranks make their exchanges in the same order.
     ///
     /// # Errors
-    /// When a rank is not another one, or memory runs out.
+    /// When a rank does not exist or is this one, or memory runs out.
     pub fn neighbour_exchange<T: Element>(
         &self,
         to: &[(usize, usize)],
@@ -352,17 +353,17 @@ impl Communicator {
         })
     }
 
-    /// Ends what is kept for exchanges.
+    /// Drops the object that is kept for exchanges.
     pub(crate) fn release(&self) {
         *self.0.kept.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// A channel for an exchange of its own: all ranks take theirs in the same order.
+    /// Returns a new channel for an exchange: all ranks must take theirs in the same order.
     pub(crate) fn channel(&self) -> Channel {
         Channel(self.0.exchanges.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Waits for all ranks to have ended their work.
+    /// Blocks until all ranks have finished their work.
     #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "threads know when a thread has ended"))]
     pub(crate) fn end(&self) -> Result<(), Error> {
         self.collective(Collective::End, |call| call.gathered(&[])).map(drop)
@@ -391,7 +392,7 @@ impl Communicator {
         Error::Disagreement { rank, other: self.rank(), what, found, expected }
     }
 
-    /// The values that a message of a rank consists of.
+    /// Decodes the values of a rank's message.
     fn values<T: Pod>(&self, rank: usize, bytes: &[u8]) -> Result<Vec<T>, Error> {
         let length = bytes.len() / size_of::<T>();
         if length * size_of::<T>() != bytes.len() {

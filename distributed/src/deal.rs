@@ -1,4 +1,4 @@
-//! Entries and elements on their way to the ranks that have their rows.
+//! Entries and elements on their way to the owners of their rows.
 
 use bytemuck::Pod;
 use host::Scalar;
@@ -12,7 +12,7 @@ use crate::ranges::Ranges;
 /// Entries as rows, columns and values.
 pub(crate) type Entries<T> = (Vec<u32>, Vec<u32>, Vec<T>);
 
-/// Puts each item into the list of the rank that has its row.
+/// Adds each item to the list of the rank that owns its row.
 fn lists<T: Pod>(
     ranges: &Ranges,
     rows: impl Iterator<Item = u32> + Clone,
@@ -28,18 +28,18 @@ fn lists<T: Pod>(
     Ok(lists)
 }
 
-/// Rows counted from the first of the rank that has them.
+/// Returns row numbers relative to the first row of their owner.
 pub(crate) fn own<'a>(ranges: &'a Ranges, rows: impl Iterator<Item = u32> + 'a) -> impl Iterator<Item = u32> + 'a {
     rows.map(|row| (u64::from(row) - ranges.of(ranges.owner(row.into())).start) as u32)
 }
 
-/// Sends each row number to the rank that has it, which gets it counted from its first: a list of each rank.
+/// Sends each row number to its owner, relative to the owner's first row. Returns one list per rank.
 pub(crate) fn rows(communicator: &Communicator, ranges: &Ranges, parts: &[Vec<u32>]) -> Result<Vec<Vec<u32>>, Error> {
     let rows = parts.iter().flatten().copied();
     items(communicator, ranges, rows.clone(), own(ranges, rows))
 }
 
-/// Sends each item to the rank that has its row: a list of each rank, in its order.
+/// Sends each item to the owner of its row. Returns one list per rank, in the sender's order.
 pub(crate) fn items<T: Pod>(
     communicator: &Communicator,
     ranges: &Ranges,
@@ -49,8 +49,8 @@ pub(crate) fn items<T: Pod>(
     communicator.all_to_all(&lists(ranges, rows, items)?)
 }
 
-/// Sends each entry to the rank that has its row, which gets the row counted from its first: those of each rank in their
-/// order.
+/// Sends each entry to the owner of its row, with the row relative to the owner's first. Returns the entries of each rank
+/// in the sender's order.
 pub(crate) fn entries<T: Scalar>(
     communicator: &Communicator,
     ranges: &Ranges,
@@ -65,10 +65,10 @@ pub(crate) fn entries<T: Scalar>(
     Ok(own_rows.into_iter().zip(columns).zip(values).map(|((rows, columns), values)| (rows, columns, values)).collect())
 }
 
-/// The elements of a vector that this rank has when they are divided otherwise.
+/// Returns this rank's elements of a vector after changing its division.
 ///
 /// # Errors
-/// When this rank has another number of elements, the ranges are those of other vectors, a rank fails, or memory runs out.
+/// When the number of elements is not this rank's, the ranges are those of other vectors, a rank fails, or memory runs out.
 pub fn redistributed<T: Pod>(
     communicator: &Communicator,
     elements: &[T],
@@ -90,7 +90,7 @@ pub fn redistributed<T: Pod>(
     joined(&communicator.all_to_all(&lists)?)
 }
 
-/// What ranks have sent, one after the other.
+/// Returns the received parts, concatenated.
 pub(crate) fn joined<T: Copy>(received: &[Vec<T>]) -> Result<Vec<T>, Error> {
     let mut all = with_capacity(received.iter().map(Vec::len).sum())?;
     received.iter().for_each(|part| all.extend_from_slice(part));

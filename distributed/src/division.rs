@@ -1,4 +1,4 @@
-//! The parts of ranks while their rows come, block by block and from several threads.
+//! The parts of ranks under construction, as rows arrive block by block from several threads.
 
 use std::mem;
 use std::ops::Range;
@@ -12,22 +12,22 @@ use crate::matrix::Distribution;
 use crate::source::{Blocks, RowSource};
 use crate::statistics::{Message, Part, Statistics};
 
-/// What is known so far of the parts of one distribution.
+/// The parts of one distribution, as far as counted.
 pub(crate) struct Division<'a> {
     distribution: &'a Distribution,
     columns: u64,
     open: Vec<Mutex<OpenPart>>,
 }
 
-/// A part of which rows are missing.
+/// A part with missing rows.
 #[derive(Default)]
 struct OpenPart {
     part: Part,
-    /// Blocks that have rows of it and are not counted.
+    /// Blocks with rows of this part that are not yet counted.
     blocks: u64,
-    /// Columns of other ranks with an entry.
+    /// Columns of other ranks with at least one entry.
     needed: ColumnSet,
-    /// What comes from whom, when all rows are counted.
+    /// Source ranks and number of elements, when all rows are counted.
     received: Vec<(u32, u64)>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Division<'a> {
         let mut open = self.open[rank].lock().unwrap_or_else(PoisonError::into_inner);
         let OpenPart { part, needed, .. } = &mut *open;
         part.nnz += rows.nnz;
-        // In most distributions none of them is another rank's, which is seen at once.
+        // In most distributions all columns are the rank's own, which the smallest and the largest show at once.
         if rows.columns.is_empty() || own.start <= rows.least.into() && u64::from(rows.largest) < own.end {
             return Ok(());
         }
@@ -74,7 +74,7 @@ impl<'a> Division<'a> {
         Ok(())
     }
 
-    /// Notes that the rows of a block are counted. When they are all that were missing of a rank, its columns become messages.
+    /// Marks the rows of a block as counted. When a rank has no missing rows left, its columns become messages.
     fn end_block(&self, rows: &Range<u64>) -> Result<(), Error> {
         let Distribution { rows: ranges, columns } = self.distribution;
         for rank in ranges.owner(rows.start)..=ranges.owner(rows.end - 1) {
@@ -124,22 +124,22 @@ impl<'a> Division<'a> {
     }
 }
 
-/// Rows that follow each other and have the same rank in every distribution.
+/// Consecutive rows with the same rank in every distribution.
 #[derive(Default)]
 struct CountedRows {
     nnz: u64,
-    /// The columns of entries that are not of this rank in every distribution.
+    /// The columns of entries that are not the rank's own in every distribution.
     columns: Vec<u32>,
-    /// The least and the largest of these, if there are any.
+    /// The smallest and the largest of these, if any.
     least: u32,
     largest: u32,
-    /// Where those of each row end, of rows that have any.
+    /// The end of each row's columns, for rows that have any.
     ends: Vec<usize>,
 }
 
 /// Counts the rows of a block.
 pub(crate) fn count(source: &dyn RowSource, block: Range<u64>, divisions: &[Division<'_>]) -> Result<(), Error> {
-    // Where the rank changes in one of the distributions.
+    // Rows at which the rank changes in one of the distributions.
     let mut cuts = Vec::new();
     for Division { distribution, .. } in divisions {
         let begins = distribution.rows.begins();
@@ -153,7 +153,7 @@ pub(crate) fn count(source: &dyn RowSource, block: Range<u64>, divisions: &[Divi
     cuts.sort_unstable();
     cuts.dedup();
     let ranks = |row: u64| divisions.iter().map(move |division| division.distribution.rows.owner(row));
-    // The columns that the rank of a row has in every distribution.
+    // The columns that the owner of a row owns in every distribution.
     let own = |row: u64| {
         let ranges = divisions.iter().zip(ranks(row)).map(|(division, rank)| division.distribution.columns.of(rank));
         ranges.fold(0..u64::MAX, |common, own| common.start.max(own.start)..common.end.min(own.end))

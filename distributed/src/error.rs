@@ -1,33 +1,33 @@
-//! What can go wrong, and on which rank.
+//! Errors, and the rank that causes them.
 
 use std::time::Duration;
 
-/// An error of this crate, in one line.
+/// An error of this crate, displayed on one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A rank failed, and all others end with it.
+    /// A rank failed, which ends all others.
     #[error("rank {rank}: {reason}")]
     Rank {
         /// The rank that failed.
         rank: usize,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Whether another rank has reported it, which is the one to tell the user.
+        /// Whether another rank has reported it, which then tells the user.
         heard: bool,
     },
-    /// Two ranks are not at the same place of the program, or were not given the same.
+    /// Two ranks are at different points of the program, or have different arguments.
     #[error("rank {rank}: disagrees with rank {other} about {what}: {found}, not {expected}")]
     Disagreement {
         /// The rank that differs.
         rank: usize,
         /// The rank that it differs from.
         other: usize,
-        /// What they disagree about.
+        /// The subject of the disagreement.
         what: &'static str,
-        /// What `rank` has.
+        /// The value of `rank`.
         found: String,
-        /// What `other` has.
+        /// The value of `other`.
         expected: String,
     },
     /// A rank waited too long for another.
@@ -40,38 +40,38 @@ pub enum Error {
         /// How long it waited.
         after: Duration,
     },
-    /// Ranges do not divide what they are to divide among the ranks.
+    /// Ranges do not divide their subject among the ranks.
     #[error("ranges of {what}: {reason}")]
     Ranges {
-        /// Of what the ranges are.
+        /// The subject of the ranges.
         what: &'static str,
-        /// What is wrong with them.
+        /// The reason.
         reason: String,
     },
     /// The rows of a rank contradict each other or the shape of the matrix.
     #[error("row {row}: {reason}")]
     Rows {
-        /// The row, counted over all ranks from 0.
+        /// The row, numbered over all ranks, starting at 0.
         row: u64,
-        /// What is wrong there.
+        /// The reason.
         reason: String,
     },
-    /// A setting means nothing.
+    /// A setting is invalid.
     #[error("{what} is {value}, expected {expected}")]
     Setting {
-        /// Which setting.
+        /// The setting.
         what: &'static str,
         /// Its value.
         value: String,
-        /// What it can be.
+        /// The expected values.
         expected: &'static str,
     },
-    /// Elements cannot go from rank to rank by the way that was asked for.
+    /// Elements cannot be exchanged in the requested way.
     #[error("exchange by {way}: {reason}")]
     Exchange {
         /// The way.
         way: &'static str,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A function of NCCL failed.
@@ -79,7 +79,7 @@ pub enum Error {
     Nccl {
         /// The function.
         function: &'static str,
-        /// What NCCL says.
+        /// NCCL's description.
         reason: String,
     },
     /// A function of MPI failed.
@@ -87,20 +87,20 @@ pub enum Error {
     Mpi {
         /// The function.
         function: &'static str,
-        /// What MPI says.
+        /// MPI's description.
         reason: String,
     },
-    /// What this rank did by itself failed.
+    /// An operation of this rank alone failed.
     #[error(transparent)]
     Host(#[from] host::Error),
 }
 
 impl Error {
-    /// The failure that all ranks hear of when `rank` ends with this error: the rank that is to blame, and the reason.
+    /// Returns the failure that all ranks receive when `rank` ends with this error: the rank to blame, and the reason.
     pub(crate) fn blame(&self, rank: usize) -> (usize, String) {
         let rank = match self {
             Self::Rank { rank, .. } | Self::Disagreement { rank, .. } | Self::Timeout { rank, .. } => *rank,
-            // What failed inside an operator may have come from another rank.
+            // An error inside an operator may have come from another rank.
             Self::Host(host::Error::Operation(error)) => match error.downcast_ref::<Self>() {
                 Some(error) => return error.blame(rank),
                 None => rank,

@@ -1,4 +1,4 @@
-//! What all ranks give, on all ranks, by messages.
+//! Gathering of all ranks' contributions on all ranks, by messages.
 
 use host::memory::{copy, with_capacity};
 
@@ -14,8 +14,8 @@ pub(crate) trait Post {
     fn receive(&self, from: usize) -> Result<Vec<u8>, Error>;
 }
 
-/// What each rank gives, in the order of the ranks (Bruck et al. 1997): after each step a rank has twice as many parts,
-/// those of the ranks from itself on.
+/// Returns each rank's contribution, in rank order (Bruck et al. 1997): each step doubles the number of consecutive ranks,
+/// starting with this one, whose parts it has.
 pub(crate) fn gathered(call: &impl Post, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
     let (rank, ranks) = call.place();
     let mut parts = with_capacity(ranks)?;
@@ -33,7 +33,7 @@ pub(crate) fn gathered(call: &impl Post, own: &[u8]) -> Result<Vec<Vec<u8>>, Err
     Ok(parts)
 }
 
-/// Parts as one message: the ends of all, then all.
+/// Encodes parts as one message: their number and ends, followed by their contents.
 fn framed(parts: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
     let mut message = with_capacity(8 + parts.iter().map(|part| part.len() + 8).sum::<usize>())?;
     message.extend_from_slice(&(parts.len() as u64).to_le_bytes());
@@ -46,7 +46,7 @@ fn framed(parts: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
     Ok(message)
 }
 
-/// A part of a message that [`framed`] made.
+/// Returns a part of a message encoded by [`framed`].
 fn frame(message: &[u8], number: usize) -> Option<&[u8]> {
     let word = |place: usize| {
         let word = message.get(8 * place..8 * place + 8)?.try_into().ok().map(u64::from_le_bytes)?;

@@ -1,4 +1,4 @@
-//! Which elements of x go from which rank to which.
+//! The elements of x exchanged between ranks.
 
 use host::memory::{collect, with_capacity};
 
@@ -6,24 +6,24 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::ranges::Ranges;
 
-/// The elements of x that a rank gets from others, and those that it sends. No rank knows more than its own part.
+/// The elements of x that a rank receives from others and sends to them. Each rank has only its own part.
 #[derive(Debug)]
 pub(crate) struct Halo {
-    /// Ranks that get elements of this one, and how many.
+    /// Ranks that receive elements of this one, with their numbers of elements.
     pub to: Vec<(usize, usize)>,
-    /// The elements that they get, one rank after the other, counted from this rank's first.
+    /// The elements sent, rank by rank, relative to this rank's first.
     pub elements: Vec<u32>,
-    /// Ranks that elements come from, and how many.
+    /// Ranks that elements are received from, with their numbers of elements.
     pub from: Vec<(usize, usize)>,
 }
 
 impl Halo {
-    /// Elements that come from all ranks.
+    /// Returns the number of elements received from all ranks.
     pub fn incoming(&self) -> usize {
         self.from.iter().map(|&(_, count)| count).sum()
     }
 
-    /// The plan for ranks each of which needs some columns of others, in ascending order.
+    /// Makes the halo from the columns of other ranks that this rank needs, in ascending order.
     pub fn new(communicator: &Communicator, columns: &Ranges, needed: &[u64]) -> Result<Self, Error> {
         let rank = communicator.rank();
         let own = columns.of(rank);

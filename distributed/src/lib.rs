@@ -1,10 +1,10 @@
 //! Sparse matrices over several ranks: threads of one process, or processes of MPI.
 //!
-//! A [`Communicator`] is a rank's way to the others. [`threads::run`] makes ranks of threads, and with the feature `mpi`
-//! `mpi::run` makes a rank of each process that `mpirun` has started; what runs on them is the same. A
-//! [`DistributedMatrix`] has the rows of one rank, and multiplies by exchanging those elements of x that other ranks need.
-//! No rank holds the whole matrix. It is an [operator](solvers::Operator): the methods of [`solvers`] that all ranks call
-//! with it solve on all ranks, and sum over all of them.
+//! A [`Communicator`] connects a rank to the others. [`threads::run`] runs ranks as threads, and with the feature `mpi`,
+//! `mpi::run` makes a rank of each process started by `mpirun`; the code of the ranks is the same. A [`DistributedMatrix`]
+//! holds the rows of one rank, and multiplies by exchanging the elements of x that other ranks need. No rank holds the
+//! whole matrix. It is an [operator](solvers::Operator): methods of [`solvers`] that all ranks call with it solve on all
+//! ranks, with sums over all of them.
 //!
 //! ```
 //! use host::executor::{Cpu, Executor};
@@ -42,12 +42,14 @@
 //! # }
 //! ```
 //!
-//! On GPUs (feature `cuda`) elements go from one GPU's memory to another's while the product runs, by peer copies between
-//! threads and by NCCL between processes (feature `nccl`), for which nothing waits on the host, or by an MPI that takes arrays of
-//! GPUs; [`engine`](DistributedMatrix::engine) says which [way](Route) it is.
+//! On GPUs (feature `cuda`), elements move between the GPUs' memory while the product runs: by peer copies between threads
+//! and by NCCL between processes (feature `nccl`), both without waiting on the host, or by an MPI that accepts arrays of
+//! GPUs. [`engine`](DistributedMatrix::engine) returns the [route](Route) in use.
 //!
-//! When a rank fails, panics, does something else than the others or is not heard of for [a time](Options::timeout), all
-//! ranks end with one [`Error`] that names the rank and the reason.
+//! When a rank fails, panics, diverges from the others or is silent for [a time](Options::timeout), all ranks end with one
+//! [`Error`] that names the rank and the reason.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 mod alone;

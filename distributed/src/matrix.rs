@@ -1,4 +1,4 @@
-//! A matrix whose rows are divided among ranks.
+//! A matrix with its rows divided among ranks.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::remote::Remote;
 use crate::rows::{OwnRows, Rows, split};
 use crate::timeline::{Step, Stopwatch, Timeline, Watch};
 
-/// Which rank has which rows of a matrix, and which elements of x.
+/// The division of a matrix's rows, and of the elements of x, among ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
     /// Rows of the matrix, and elements of y.
@@ -28,35 +28,35 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// That of a square matrix, where x is divided as y is.
+    /// Creates the distribution of a square matrix, with x divided like y.
     pub fn square(ranges: Ranges) -> Self {
         Self { rows: ranges.clone(), columns: ranges }
     }
 }
 
-/// How a rank stores its part of a matrix.
+/// Storage of a rank's part of a matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixOptions {
-    /// The format of the entries in columns of this rank.
+    /// The format of the entries in this rank's columns.
     pub local: Format,
-    /// The format of those in columns of other ranks.
+    /// The format of the entries in columns of other ranks.
     pub remote: Format,
-    /// What the plans of both may and must do.
+    /// The options of both plans.
     pub plan: PlanOptions,
-    /// By which way elements of x go from rank to rank.
+    /// The route of elements of x between ranks.
     pub route: Route,
 }
 
 impl Default for MatrixOptions {
-    /// Formats that are chosen, without measuring anything, and the same bits every time.
+    /// Formats chosen without measuring, with the same bits every time.
     fn default() -> Self {
         let plan = PlanOptions { reproducible: true, ..PlanOptions::default() };
         Self { local: Format::Auto, remote: Format::Auto, plan, route: Route::Auto }
     }
 }
 
-/// A rank's part of a matrix: its rows, as one matrix of the columns that it has itself, and one of those columns of other
-/// ranks in which it has entries.
+/// A rank's part of a matrix: its rows, as one matrix of its own columns, and one of the columns of other ranks with
+/// entries.
 ///
 /// ```
 /// use host::executor::{Cpu, Executor};
@@ -92,23 +92,23 @@ pub struct DistributedMatrix<T: Scalar, E: Executor> {
     communicator: Communicator,
     distribution: Distribution,
     local: Plan<T, E>,
-    /// None where no row has an entry in a column of another rank.
+    /// `None` if no row has an entry in a column of another rank.
     remote: Option<Remote<T, E>>,
     exchange: Box<dyn HaloExchange<T, E>>,
     engine: Engine,
-    /// Elements that come from other ranks, and that go to them.
+    /// Numbers of elements received from other ranks, and sent to them.
     halo: usize,
     sent: usize,
-    /// Whether each part of each rank is stored in a format that multiplies several vectors at once.
+    /// Whether both parts on every rank have formats that multiply several vectors at once.
     multiplies_multivectors: bool,
 }
 
 impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
-    /// The matrix of which each rank has these rows. All ranks call it, and none has more than its own rows, the columns
-    /// that it needs of others, and which of its own others need.
+    /// Creates the matrix from the rows of each rank. All ranks must call it. Each holds only its own rows, the
+    /// columns that it needs from others, and which of its own the others need.
     ///
     /// # Errors
-    /// When the ranks do not agree on the distribution, a rank has another number of rows, an entry is past the last column,
+    /// When the ranks disagree on the distribution, the number of a rank's rows is wrong, an entry is past the last column,
     /// a rank has too many columns, a format cannot store its part, or memory runs out.
     pub fn new(
         communicator: &Communicator,
@@ -120,8 +120,8 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         Self::of(communicator, executor, distribution, rows, options)
     }
 
-    /// [`new`](Self::new) with rows that are a matrix of their own, with all columns of the whole: no copy of them is made,
-    /// beside what is moved to the executor.
+    /// [`new`](Self::new) with the rows as a separate matrix, with all columns of the whole. They are not copied, except to
+    /// the executor.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -135,7 +135,7 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         Self::of(communicator, executor, distribution, rows, options)
     }
 
-    /// Both: rows that are given are freed once they are divided.
+    /// Implements both: rows passed by value are freed once they are divided.
     fn of<R: OwnRows<T>>(
         communicator: &Communicator,
         executor: &E,
@@ -193,9 +193,9 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         })
     }
 
-    /// y ← α A x + β y, where each rank has its elements of x and y; with β = 0, y is overwritten and never read. All
-    /// ranks call it with the same α and β. While elements of x are under way, each rank multiplies those that it has. The
-    /// same bits every time, for the same ranges.
+    /// y ← α A x + β y, where each rank has its elements of x and y; with β = 0, y is overwritten and never read. All ranks
+    /// must call it with the same α and β. While elements of x are in transit, each rank multiplies its own. Returns the
+    /// same bits every time for the same ranges.
     ///
     /// # Errors
     /// When α or β is not finite, a vector does not fit, a rank fails, memory runs out, or the device fails.
@@ -203,8 +203,8 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         self.multiply((alpha, x, beta, y), None, None)
     }
 
-    /// [`apply`](Self::apply), and when its steps begin and end on this rank. It waits for what is queued before, and for the
-    /// product.
+    /// [`apply`](Self::apply) with the times of its steps on this rank. Blocks until previously queued work and the product
+    /// have finished.
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
@@ -220,7 +220,7 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         watch.read()
     }
 
-    /// y ← α A x + β y, and w · y, where parts of this rank's [can be added up so](Self::fuses).
+    /// y ← α A x + β y, and w · y if this rank's parts [can add it up](Self::fuses).
     fn multiply(
         &mut self,
         (alpha, x, beta, y): (T, &Vector<T, E>, T, &mut Vector<T, E>),
@@ -246,16 +246,16 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         watched(&mut watch, step, || remote.add(1, alpha, received, y, sum))
     }
 
-    /// Whether sums over the elements of a product are added up while they are at hand.
+    /// Returns whether a product can add up sums over its elements as it computes them.
     fn fuses(&self, squares: bool) -> bool {
         self.local.fuses() && self.remote.as_ref().is_none_or(|remote| !squares && remote.has_few_rows())
     }
 
-    /// Y ← α A X + β Y for several vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never read.
-    /// Otherwise as [`apply`](Self::apply). A number of vectors that is larger than all before allocates.
+    /// Y ← α A X + β Y for several vectors, stored consecutively in X and in Y; with β = 0, Y is overwritten and never
+    /// read. Otherwise like [`apply`](Self::apply). Allocates if the number of vectors exceeds all previous ones.
     ///
     /// # Errors
-    /// As for [`apply`](Self::apply), and on all ranks when a part on one of them is in a format that does not multiply
+    /// As for [`apply`](Self::apply), and on all ranks when a part on any of them has a format that does not multiply
     /// several vectors.
     pub fn apply_columns(
         &mut self,
@@ -286,44 +286,44 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         Ok(check_length("y", y.len(), rows.saturating_mul(vectors))?)
     }
 
-    /// By which way elements of x go from rank to rank.
+    /// Returns the route of elements of x between ranks.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The ranks.
+    /// Returns the ranks.
     pub fn communicator(&self) -> &Communicator {
         &self.communicator
     }
 
-    /// Which rank has which rows and columns.
+    /// Returns the division of rows and columns among ranks.
     pub fn distribution(&self) -> &Distribution {
         &self.distribution
     }
 
-    /// The entries in columns of this rank.
+    /// Returns the entries in this rank's columns.
     pub fn local(&self) -> &Plan<T, E> {
         &self.local
     }
 
-    /// The entries in columns of other ranks, which are counted among those that this rank has entries in; none if there
-    /// are no such entries.
+    /// Returns the entries in columns of other ranks, numbered among those with entries of this rank; `None` if there are
+    /// no such entries.
     pub fn remote(&self) -> Option<&Remote<T, E>> {
         self.remote.as_ref()
     }
 
-    /// Elements of x that come from other ranks for a product.
+    /// Returns the number of elements of x received from other ranks for a product.
     pub fn halo(&self) -> usize {
         self.halo
     }
 
-    /// Elements of x that go to other ranks for a product: one that goes to two counts twice.
+    /// Returns the number of elements of x sent to other ranks for a product: one that is sent to two counts twice.
     pub fn sent(&self) -> usize {
         self.sent
     }
 }
 
-/// Does a step of a product that may be watched.
+/// Does a step of a product that may be timed.
 fn watched<E: Executor>(
     watch: &mut Watch<'_, E>,
     step: Step,
@@ -345,10 +345,10 @@ fn check_dimension(columns: u64) -> Result<(), host::Error> {
     Err(host::Error::TooLarge { what: "number of columns of a rank", value, limit })
 }
 
-/// What solvers see of the ranks of a square matrix.
+/// The ranks of a square matrix, as solvers use them.
 struct MatrixRanks {
     communicator: Communicator,
-    /// Whether GPUs reach each other's memory.
+    /// Whether GPUs can access each other's memory.
     #[cfg(feature = "cuda")]
     reach: bool,
     first: usize,
@@ -381,7 +381,7 @@ impl<E: Executor> Ranks<E> for MatrixRanks {
     }
 }
 
-/// The part of a rank: solvers that all ranks call solve with the whole matrix.
+/// The rank's part: solvers called on all ranks solve with the whole matrix.
 impl<T: Scalar, E: Executor> Operator<T, E> for DistributedMatrix<T, E> {
     fn rows(&self) -> usize {
         self.local.matrix().rows()

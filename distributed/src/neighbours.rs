@@ -16,25 +16,25 @@ pub struct NeighbourExchange<T> {
 }
 
 impl<T: Element> NeighbourExchange<T> {
-    /// What the neighbours are to get, one after the other: to be written before [`start`](Self::start).
+    /// Returns the elements for the neighbours, neighbour by neighbour: to be written before [`start`](Self::start).
     pub fn outgoing(&mut self) -> &mut [T] {
         &mut self.outgoing
     }
 
-    /// Number of elements that come from all neighbours.
+    /// Returns the number of elements received from all neighbours.
     pub fn incoming(&self) -> usize {
         self.incoming
     }
 
-    /// Sends what is [`outgoing`](Self::outgoing), and returns at once.
+    /// Sends the [`outgoing`](Self::outgoing) elements, and returns immediately.
     ///
     /// # Errors
-    /// When the last exchange was not waited for, or a rank fails.
+    /// When the previous exchange was not waited for, or a rank fails.
     pub fn start(&mut self) -> Result<(), Error> {
         if self.under_way {
             return Err(Error::Setting {
                 what: "the exchange",
-                value: "under way".into(),
+                value: "in progress".into(),
                 expected: "one that was waited for",
             });
         }
@@ -42,13 +42,13 @@ impl<T: Element> NeighbourExchange<T> {
         self.exchange.start(cast_slice(&self.outgoing))
     }
 
-    /// Waits for what the neighbours have sent, and puts it behind what is in `received`, one neighbour after the other.
+    /// Waits for the elements of the neighbours, and appends them to `received`, neighbour by neighbour.
     ///
     /// # Errors
     /// When it was not started, a rank fails, or memory runs out.
     pub fn wait(&mut self, received: &mut Vec<T>) -> Result<(), Error> {
         if !self.under_way {
-            let value = "not under way".into();
+            let value = "not in progress".into();
             return Err(Error::Setting { what: "the exchange", value, expected: "one that was started" });
         }
         self.under_way = false;

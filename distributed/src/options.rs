@@ -1,12 +1,12 @@
-//! How ranks wait for each other.
+//! Options of waiting for other ranks.
 
 use std::time::Duration;
 
-/// How ranks wait for each other.
+/// Options of waiting for other ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How long a rank waits for a message until it takes the sender for dead and everything ends; `None` waits for ever.
-    /// A rank may be late because it reads or computes more than others.
+    /// How long a rank waits for a message before it considers the sender dead and all ranks end; `None` waits forever. A
+    /// rank may be late because it reads or computes more than others.
     pub timeout: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Lists that are filled item by item, one for each rank.
+//! Lists that are filled item by item, one per rank.
 
 use bytemuck::Pod;
 use host::memory::{reserve, with_capacity};
@@ -6,7 +6,7 @@ use host::memory::{reserve, with_capacity};
 use crate::communicator::Communicator;
 use crate::error::Error;
 
-/// What a rank is about to send to each rank. It keeps its memory from one sending to the next.
+/// Items to be sent to each rank. Keeps its memory after sending.
 pub(crate) struct Outbox<T> {
     lists: Vec<Vec<T>>,
 }
@@ -25,7 +25,7 @@ impl<T: Pod + Ord> Outbox<T> {
         Ok(())
     }
 
-    /// Sorts the items for each rank, and keeps the first of those that `key` says are of one thing.
+    /// Sorts the items for each rank, and keeps the first of those with equal keys.
     pub fn keep_first<K: PartialEq>(&mut self, key: impl Fn(&T) -> K) {
         for list in &mut self.lists {
             list.sort_unstable();
@@ -33,12 +33,12 @@ impl<T: Pod + Ord> Outbox<T> {
         }
     }
 
-    /// Whether there is nothing for any rank.
+    /// Returns whether there are no items for any rank.
     pub fn is_empty(&self) -> bool {
         self.lists.iter().all(Vec::is_empty)
     }
 
-    /// Sends each rank its items, and is empty then. What each rank has sent to this one.
+    /// Sends each rank its items, which empties the lists. Returns the items that each rank has sent to this one.
     pub fn send(&mut self, communicator: &Communicator) -> Result<Vec<Vec<T>>, Error> {
         let received = communicator.all_to_all(&self.lists)?;
         self.lists.iter_mut().for_each(Vec::clear);

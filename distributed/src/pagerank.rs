@@ -1,4 +1,4 @@
-//! Transition matrices of graphs that are divided among ranks.
+//! Transition matrices of graphs divided among ranks.
 
 use host::memory::{collect, copy};
 use host::{Csr, Real};
@@ -10,21 +10,21 @@ use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::transpose::{column_lengths, transposed};
 
-/// What a rank has of the transition matrix of a graph, for [`Pagerank::of_operator`](solvers::Pagerank::of_operator).
+/// A rank's part of the transition matrix of a graph, for [`Pagerank::of_operator`](solvers::Pagerank::of_operator).
 pub struct Transitions<T: Real> {
-    /// The vertices of each rank: about as many edges lead to them as to those of any other.
+    /// The vertices of each rank, with about the same number of incoming edges per rank.
     pub ranges: Ranges,
-    /// The rows of Pᵀ of this rank's vertices, with all columns.
+    /// The rows of Pᵀ for this rank's vertices, with all columns.
     pub rows: Csr<T>,
-    /// Which of this rank's vertices have no edges.
+    /// Whether each of this rank's vertices is without edges.
     pub dangling: Vec<bool>,
-    /// The most edges that lead to a vertex of any rank.
+    /// The largest number of incoming edges of a vertex on any rank.
     pub longest_row: u64,
 }
 
-/// The transition matrix of a graph, of which this rank has the rows of its vertices, with all columns: an entry in row i and
-/// column j is an edge from i to j, of that weight. Edges are sent to the ranks that have the vertices which they lead to.
-/// All ranks call it.
+/// Returns the transition matrix of a graph. This rank has the rows of its vertices, with all columns: an entry in row i
+/// and column j is an edge from i to j with that weight. Edges are sent to the owners of the vertices that they lead to.
+/// All ranks must call it.
 ///
 /// # Errors
 /// When a weight is negative or not finite, a row's weights overflow, the ranges are those of other rows, the graph is not

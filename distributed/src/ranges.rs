@@ -1,4 +1,4 @@
-//! Which rows or columns belong to which rank.
+//! The division of rows or columns among ranks.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use host::memory::{with_capacity, zeros};
 use crate::communicator::Communicator;
 use crate::error::Error;
 
-/// A range of numbers for each rank: contiguous, in the order of the ranks, and together all numbers below a total.
+/// A range of numbers per rank: contiguous, in rank order, and together all numbers below a total.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges {
-    /// Where each rank's range begins, and the total.
+    /// The start of each rank's range, and the total.
     begins: Vec<u64>,
 }
 
 impl Ranges {
-    /// The ranges that begin here; the last number is the total.
+    /// Creates ranges with the given starts; the last number is the total.
     ///
     /// ```
     /// use warp_spmv_distributed::Ranges;
@@ -30,7 +30,7 @@ impl Ranges {
     /// ```
     ///
     /// # Errors
-    /// When there is no range, the first does not begin at 0, or one begins before the one before it.
+    /// When there is no range, the first does not start at 0, or one starts before the previous one.
     pub fn try_new(begins: Vec<u64>) -> Result<Self, Error> {
         let wrong = |reason: String| Err(Error::Ranges { what: "ranks", reason });
         if begins.len() < 2 {
@@ -40,12 +40,12 @@ impl Ranges {
             return wrong(format!("the first begins at {}, expected 0", begins[0]));
         }
         if let Some(rank) = (1..begins.len()).find(|&rank| begins[rank] < begins[rank - 1]) {
-            return wrong(format!("that of rank {} ends at {}, before it begins", rank - 1, begins[rank]));
+            return wrong(format!("the range of rank {} ends at {}, before it begins", rank - 1, begins[rank]));
         }
         Ok(Self { begins })
     }
 
-    /// Ranges of the same length, but for one.
+    /// Creates ranges of the same length, up to one.
     ///
     /// # Errors
     /// When there are no ranks, or memory runs out.
@@ -56,8 +56,8 @@ impl Ranges {
         Self::try_new(begins)
     }
 
-    /// Ranges of about the same number of entries, where a row counts as one entry more: `lengths` has the entries of each
-    /// row of the whole matrix.
+    /// Creates ranges with about the same number of entries, where a row counts as one additional entry: `lengths` has the
+    /// number of entries of each row of the whole matrix.
     ///
     /// # Errors
     /// When there are no ranks, or memory runs out.
@@ -67,8 +67,8 @@ impl Ranges {
         Self::from_parts(&Communicator::alone(), &weights, ranks)
     }
 
-    /// The ranges that [`balanced`](Self::balanced) makes for the ranks of a communicator, each of which knows some rows,
-    /// those after the rows of the ranks before it.
+    /// Creates the ranges that [`balanced`](Self::balanced) makes for the ranks of a communicator. Each rank passes the
+    /// lengths of some rows, which follow those of the ranks before it.
     ///
     /// # Errors
     /// When a rank fails, or memory runs out.
@@ -84,7 +84,7 @@ impl Ranges {
         let before = &parts[..communicator.rank()];
         let (mut row, mut weight_before) = (sum(before, 0), sum(before, 1));
         let total = sum(&parts, 1);
-        // Range k begins at the first row with at least k shares before it: one rank knows that row.
+        // Range k begins at the first row with at least k shares before it: one rank has that row.
         let share = |rank: usize| (u128::from(total) * rank as u128).div_ceil(ranks.max(1) as u128) as u64;
         let mut begins = zeros::<u64>(ranks + 1)?;
         let mut rank = (0..=ranks).find(|&rank| share(rank) >= weight_before).unwrap_or(ranks + 1);
@@ -96,7 +96,7 @@ impl Ranges {
             row += 1;
             weight_before += weight(length);
         }
-        // Where the next rank's rows begin, or the last one ends.
+        // The start of the next rank's rows, or the end of the last one's.
         while rank <= ranks && share(rank) <= weight_before {
             begins[rank] = row;
             rank += 1;
@@ -105,12 +105,12 @@ impl Ranges {
         Self::try_new(begins)
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.begins.len() - 1
     }
 
-    /// The numbers of a rank.
+    /// Returns the numbers of rank `rank`.
     ///
     /// # Panics
     /// When there is no such rank.
@@ -118,22 +118,22 @@ impl Ranges {
         self.begins[rank]..self.begins[rank + 1]
     }
 
-    /// Where each range begins, and the total.
+    /// Returns the start of each range, and the total.
     pub fn begins(&self) -> &[u64] {
         &self.begins
     }
 
-    /// How many numbers all ranks have.
+    /// Returns the count of all numbers.
     pub fn total(&self) -> u64 {
         self.begins[self.ranks()]
     }
 
-    /// The rank that has a number below the total.
+    /// Returns the rank that owns a number below the total.
     pub fn owner(&self, number: u64) -> usize {
         self.begins.partition_point(|&begin| begin <= number).clamp(1, self.ranks()) - 1
     }
 
-    /// Makes sure that a rank has as many of something as its range says.
+    /// Verifies that the length of a rank's data is that of its range.
     pub(crate) fn check_length(
         &self,
         communicator: &Communicator,
@@ -147,7 +147,7 @@ impl Ranges {
         Err(Error::Ranges { what, reason: format!("{length} {what}, expected {}", own.end - own.start) })
     }
 
-    /// Makes sure that all ranks have the same ranges, one for each rank.
+    /// Verifies that all ranks have the same ranges, one per rank.
     pub(crate) fn agree(&self, communicator: &Communicator, what: &'static str) -> Result<(), Error> {
         if self.ranks() != communicator.ranks() {
             let reason = format!("{} of them for {} ranks", self.ranks(), communicator.ranks());
@@ -180,7 +180,7 @@ mod tests {
             (vec![], "ranges of ranks: there is no range"),
             (vec![0], "ranges of ranks: there is no range"),
             (vec![1, 2], "ranges of ranks: the first begins at 1, expected 0"),
-            (vec![0, 5, 4], "ranges of ranks: that of rank 1 ends at 4, before it begins"),
+            (vec![0, 5, 4], "ranges of ranks: the range of rank 1 ends at 4, before it begins"),
         ] {
             assert_eq!(Ranges::try_new(begins).unwrap_err().to_string(), expected);
         }

@@ -10,31 +10,31 @@ use host::{Csr, Format, Layout, Multivector, PartialSums, Plan, Scalar, Vector};
 use crate::error::Error;
 use crate::matrix::MatrixOptions;
 
-/// Rows for each one with entries, from which on the others are passed over.
+/// If there are at least this many rows per row with entries, empty rows are omitted.
 const ROWS_FOR_EACH_OCCUPIED: u64 = 4;
 
-/// Whether so few rows have entries that they are kept apart, and multiplied beside the local product.
+/// Whether few enough rows have entries for them to be stored alone and multiplied beside the local product.
 pub(crate) fn are_few(occupied: u64, rows: u64) -> bool {
     occupied.saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= rows
 }
 
-/// The entries of a rank in columns of other ranks, and how they are stored.
+/// The entries of a rank in columns of other ranks, and their storage.
 pub struct Remote<T: Scalar, E: Executor> {
     plan: Plan<T, E>,
-    /// Where few rows have any, the plan has only those.
+    /// If few rows have entries, the plan has only those.
     rows: Option<Occupied<T, E>>,
 }
 
-/// Which rows the entries are in, and their products before they are added to y.
+/// The rows with entries, and their products before they are added to y.
 struct Occupied<T: Scalar, E: Executor> {
     rows: OccupiedRows<E::Memory>,
     sums: Vector<T, E>,
-    /// Whether the products are there already.
+    /// Whether the products have been computed.
     multiplied: bool,
 }
 
 impl<T: Scalar, E: Executor> Remote<T, E> {
-    /// In the format that is asked for, or as its rows suggest.
+    /// Stores the entries in the requested format, or one chosen by the rows.
     pub(crate) fn new(executor: &E, matrix: Csr<T>, options: &MatrixOptions) -> Result<Self, Error> {
         let occupied = || matrix.row_lengths().filter(|&length| length > 0).count();
         if options.remote != Format::Auto || !are_few(occupied() as u64, matrix.rows() as u64) {
@@ -47,18 +47,18 @@ impl<T: Scalar, E: Executor> Remote<T, E> {
         Ok(Self { plan, rows: Some(Occupied { rows, sums, multiplied: false }) })
     }
 
-    /// Whether the product is there already, and is only to be [added](Self::add).
+    /// Returns whether the product has been computed, and only needs to be [added](Self::add).
     pub(crate) fn is_multiplied(&self) -> bool {
         self.rows.as_ref().is_some_and(|occupied| occupied.multiplied)
     }
 
-    /// Whether few rows have entries, which are kept apart.
+    /// Returns whether few rows have entries, which are then stored separately.
     pub(crate) fn has_few_rows(&self) -> bool {
         self.rows.is_some()
     }
 
-    /// Y ← Y + α A X, for several vectors one after the other; and if [few rows](Self::has_few_rows) have entries, w · y where
-    /// that was added up before.
+    /// Y ← Y + α A X, for several vectors stored consecutively; if only [few rows](Self::has_few_rows) have entries, also
+    /// updates the sum w · y that was computed before.
     pub(crate) fn add(
         &mut self,
         vectors: usize,
@@ -85,7 +85,7 @@ impl<T: Scalar, E: Executor> Remote<T, E> {
         self.plan.format().multiplies_multivectors()
     }
 
-    /// The name of its format.
+    /// Returns the name of its format.
     pub fn format(&self) -> &str {
         match self.rows {
             Some(_) => "occupied-rows",
@@ -93,21 +93,21 @@ impl<T: Scalar, E: Executor> Remote<T, E> {
         }
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn nnz(&self) -> usize {
         self.plan.matrix().nnz()
     }
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of its arrays.
     pub fn bytes(&self) -> u128 {
         self.plan.matrix().bytes() + self.rows.as_ref().map_or(0, |occupied| occupied.rows.bytes())
     }
 }
 
-/// w, and where the sum w · y is.
+/// w, and the sum w · y.
 type Sum<'s, T, E> = Option<(&'s Vector<T, E>, &'s mut PartialSums<<E as Executor>::Memory>)>;
 
-/// Y ← α A X + β Y for several vectors one after the other.
+/// Y ← α A X + β Y for several vectors stored consecutively.
 fn multiply<T: Scalar, E: Executor>(
     plan: &mut Plan<T, E>,
     vectors: usize,
@@ -125,15 +125,15 @@ fn multiply<T: Scalar, E: Executor>(
 
 #[cfg(feature = "cuda")]
 impl<T: Scalar> Remote<T, Cuda> {
-    /// Queues the product with x, which is there by then, beside the local one: so [`add`](Self::add) has little left to do. Only
-    /// where few rows have entries, and for one vector: whether it did.
+    /// Queues the product with x, which has arrived by then, beside the local one, so that [`add`](Self::add) has little
+    /// left to do. Only if few rows have entries, and for one vector. Returns whether it did.
     pub(crate) fn multiply_beside<'env>(
         &'env mut self,
         beside: &Beside<'_, 'env>,
         x: &'env CudaBuffer<T>,
     ) -> Result<bool, Error> {
         let Some(Occupied { rows, sums, multiplied }) = &mut self.rows else { return Ok(false) };
-        // What was not added, because something failed, is not added now.
+        // A product left over from a failure must not be added now.
         *multiplied = sums.len() == rows.count();
         if *multiplied {
             beside.multiply(&mut self.plan, x, sums)?;

@@ -1,4 +1,4 @@
-//! Matrices and vectors whose rows are numbered anew, and are then other ranks'.
+//! Renumbering the rows of matrices and vectors, which moves them to other ranks.
 
 use bytemuck::Pod;
 use host::error::check_square;
@@ -13,11 +13,11 @@ use crate::ranges::Ranges;
 use crate::together::together;
 use crate::transpose::{in_portions, numbers_of_rows};
 
-/// The rows that this rank has, as `to` says, of the square matrix with rows and columns numbered anew: `rows` are those it
-/// has of the matrix as it was, divided as `ranges` says and with all columns, and `numbers` are their new numbers. Rows are
-/// sorted by column, and entries that come twice still do, in their order. All ranks call it; none has more than its rows of
-/// both, the new numbers of columns of other ranks in which it has entries, and a bounded number of entries on their way.
-/// O(nnz log(those columns)) on each rank.
+/// Renumbers the rows and columns of a square matrix, and returns this rank's rows of the result, divided by `to`. `rows`
+/// are this rank's rows of the original matrix, divided by `ranges` and with all columns, and `numbers` are their new
+/// numbers. Rows are sorted by column; duplicate entries are kept, in their order. All ranks must call it. Each rank holds
+/// only its rows of both matrices, the new numbers of other ranks' columns in which it has entries, and a bounded number of
+/// entries in transit. O(nnz log(those columns)) on each rank.
 ///
 /// ```
 /// use host::Csr;
@@ -45,8 +45,8 @@ use crate::transpose::{in_portions, numbers_of_rows};
 /// ```
 ///
 /// # Errors
-/// When the matrix is not square, the ranks have other rows or numbers than the ranges say or other ranges, two rows have the
-/// same number, a rank fails, or memory runs out.
+/// When the matrix is not square, the number of a rank's rows or new numbers differs from its range, the ranks have
+/// different ranges, two rows have the same number, a rank fails, or memory runs out.
 pub fn renumbered<T: Scalar>(
     communicator: &Communicator,
     rows: &Csr<T>,
@@ -73,9 +73,9 @@ pub fn renumbered<T: Scalar>(
     Ok(assembly.finish_with_duplicates()?)
 }
 
-/// Ranges of about the same number of entries for the rows of a matrix that are numbered anew, as
-/// [`balanced`](Ranges::balanced) makes them: `rows` are those of this rank of the matrix as it was, divided as `ranges` says,
-/// and `numbers` are their new numbers. All ranks call it, and none has the lengths of more than its share of the rows.
+/// Returns ranges with about the same number of entries for the renumbered rows of a matrix, as
+/// [`balanced`](Ranges::balanced) makes them: `rows` are this rank's rows of the original matrix, divided by `ranges`, and
+/// `numbers` are their new numbers. All ranks must call it, and each holds the lengths of only its share of the rows.
 ///
 /// # Errors
 /// As for [`renumber_elements`].
@@ -91,12 +91,13 @@ pub fn renumbered_ranges<T: Scalar>(
     Ranges::balanced_together(communicator, &lengths)
 }
 
-/// The elements that this rank has, as `to` says, of a vector whose elements are numbered anew: it has `elements` of the vector
-/// as it was, as `ranges` says, and their new numbers. All ranks call it; see [`renumbered`].
+/// Renumbers the elements of a vector, and returns this rank's elements of the result, divided by `to`. `elements` are this
+/// rank's elements of the original vector, divided by `ranges`, and `numbers` are their new numbers. All ranks must call
+/// it; see [`renumbered`].
 ///
 /// # Errors
-/// When the ranks have other elements or numbers than the ranges say or other ranges, two elements have the same number, a rank
-/// fails, or memory runs out.
+/// When the number of a rank's elements or new numbers differs from its range, the ranks have different ranges, two
+/// elements have the same number, a rank fails, or memory runs out.
 pub fn renumber_elements<T: Pod>(
     communicator: &Communicator,
     elements: &[T],
@@ -118,17 +119,18 @@ pub fn renumber_elements<T: Pod>(
         }
         renumbered[place as usize] = element;
     }
-    // As many numbers as there are elements: where none comes twice, none is left out.
+    // There are as many numbers as elements: without duplicates, none is missing.
     let expected = "one that no other row has";
     let twice = twice.map(|number| Error::Setting { what: "a new number", value: number.to_string(), expected });
     together(communicator, twice.map_or(Ok(renumbered), Err))
 }
 
-/// The elements of this rank, as `ranges` says, of a vector in its old order, from the `elements` that it has of the vector in
-/// the new one, as `to` says: what undoes [`renumber_elements`] with the same numbers. All ranks call it.
+/// Restores the original order of a vector: returns this rank's elements, divided by `ranges`, from its `elements` in the
+/// new order, divided by `to`. This inverts [`renumber_elements`] with the same numbers. All ranks must call it.
 ///
 /// # Errors
-/// When the ranks have other elements or numbers than the ranges say or other ranges, a rank fails, or memory runs out.
+/// When the number of a rank's elements or new numbers differs from its range, the ranks have different ranges, a rank
+/// fails, or memory runs out.
 pub fn restore_elements<T: Pod>(
     communicator: &Communicator,
     elements: &[T],
@@ -140,7 +142,7 @@ pub fn restore_elements<T: Pod>(
     fetched(communicator, to, elements, numbers)
 }
 
-/// Checks numbers, and how many elements there are.
+/// Checks the numbers, and the number of elements.
 fn check(
     communicator: &Communicator,
     ranges: &Ranges,
@@ -171,15 +173,15 @@ fn check(
 /// The new numbers of the columns in which a rank has entries.
 struct Columns<'a> {
     first: u64,
-    /// Of the rank's own rows.
+    /// Those of the rank's own rows.
     own: &'a [u32],
-    /// Columns of other ranks, ascending.
+    /// Columns of other ranks, in ascending order.
     others: Vec<u32>,
     of_others: Vec<u32>,
 }
 
 impl<'a> Columns<'a> {
-    /// Asks other ranks for the numbers of theirs, for each once.
+    /// Requests the numbers of other ranks' columns, each once.
     fn new<T: Scalar>(
         communicator: &Communicator,
         rows: &Csr<T>,
@@ -202,13 +204,13 @@ impl<'a> Columns<'a> {
         let place = u64::from(column).wrapping_sub(self.first);
         match usize::try_from(place).ok().and_then(|place| self.own.get(place)) {
             Some(&number) => number,
-            // Each is there.
+            // Every such column is included.
             None => self.of_others[self.others.partition_point(|&other| other < column)],
         }
     }
 }
 
-/// Elements of a vector that is divided so, of which this rank has its own: those of these numbers, in their order.
+/// Returns the elements with the given numbers, in their order, of a divided vector of which this rank has `own`.
 fn fetched<T: Pod>(communicator: &Communicator, ranges: &Ranges, own: &[T], numbers: &[u32]) -> Result<Vec<T>, Error> {
     let rows = || numbers.iter().copied();
     let asked = deal::items(communicator, ranges, rows(), deal::own(ranges, rows()))?;

@@ -1,4 +1,4 @@
-//! Orders of the rows of a matrix that all ranks find together.
+//! Orders of the rows of a matrix, computed by all ranks together.
 
 mod components;
 mod graph;

@@ -1,4 +1,4 @@
-//! The rows of a matrix that a rank has.
+//! The rows of a matrix on one rank.
 
 use std::ops::Range;
 
@@ -7,20 +7,19 @@ use host::{Csr, Scalar};
 
 use crate::error::Error;
 
-/// Some rows of a matrix, with the columns that their entries have in the whole matrix.
+/// Some rows of a matrix, with the column numbers of the whole matrix.
 ///
-/// Entries of a row may be in any order, and an entry may be stored more than once: the values add up.
+/// Entries of a row may be in any order, and may be duplicated: the values add up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows<T> {
-    /// Where each row begins, and the number of entries.
+    /// The offset of each row, and the number of entries.
     pub(crate) offsets: Vec<u64>,
     pub(crate) columns: Vec<u64>,
     pub(crate) values: Vec<T>,
 }
 
 impl<T: Scalar> Rows<T> {
-    /// Rows from the offset at which each begins, followed by the number of entries, and the column and the value of each
-    /// entry.
+    /// Creates rows from the offset of each, followed by the number of entries, and the column and the value of each entry.
     ///
     /// # Errors
     /// When the arrays contradict each other.
@@ -41,10 +40,10 @@ impl<T: Scalar> Rows<T> {
         Ok(Self { offsets, columns, values })
     }
 
-    /// Some rows of a matrix that is there as a whole.
+    /// Copies some rows of a whole matrix.
     ///
     /// # Errors
-    /// When there are no such rows, or memory runs out.
+    /// When the rows do not exist, or memory runs out.
     pub fn of(matrix: &Csr<T>, rows: Range<u64>) -> Result<Self, Error> {
         if rows.start > rows.end || rows.end > matrix.rows() as u64 {
             let reason = format!("is the end of a range, and the matrix has {} rows", matrix.rows());
@@ -65,7 +64,7 @@ impl<T: Scalar> Rows<T> {
         Ok(Self { offsets, columns, values })
     }
 
-    /// Rows that are a matrix of their own, with all columns of the whole.
+    /// Takes rows given as a separate matrix, with all columns of the whole.
     ///
     /// # Errors
     /// When memory runs out.
@@ -75,28 +74,28 @@ impl<T: Scalar> Rows<T> {
         Ok(Self { offsets, columns: collect(columns.into_iter().map(u64::from))?, values })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn nnz(&self) -> usize {
         self.values.len()
     }
 
-    /// The entries of each row.
+    /// Returns the number of entries of each row.
     pub fn lengths(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.offsets.windows(2).map(|ends| (ends[1] - ends[0]) as usize)
     }
 
-    /// The entries in some columns, which are counted from the first of them: with a rank's own, the matrix that its local
-    /// preconditioners are made of.
+    /// Returns the entries in some columns, numbered relative to the first of them: with a rank's own columns, the matrix
+    /// for its local preconditioner.
     ///
     /// # Errors
     /// When there are too many columns, or memory runs out.
@@ -105,19 +104,19 @@ impl<T: Scalar> Rows<T> {
     }
 }
 
-/// [`Rows::block`] of rows that are a matrix of their own, with all columns of the whole.
+/// [`Rows::block`] for rows given as a separate matrix, with all columns of the whole.
 ///
 /// # Errors
-/// As there.
+/// As for [`Rows::block`].
 pub fn own_block<T: Scalar>(rows: &Csr<T>, columns: Range<u64>) -> Result<Csr<T>, Error> {
     block(&rows, columns)
 }
 
-/// Rows of a rank, however they are stored.
+/// Rows of a rank, in any storage.
 pub(crate) trait OwnRows<T: Scalar> {
     fn rows(&self) -> usize;
 
-    /// The entries of a row, with the columns that they have in the whole matrix.
+    /// Returns the entries of a row, with the column numbers of the whole matrix.
     fn entries(&self, row: usize) -> impl Iterator<Item = (u64, T)>;
 }
 
@@ -153,8 +152,8 @@ fn block<T: Scalar>(of: &impl OwnRows<T>, columns: Range<u64>) -> Result<Csr<T>,
     block.csr((columns.end.saturating_sub(columns.start)) as usize)
 }
 
-/// The entries in columns of this rank, which are counted from the first of them, and those in `others`, sorted columns of other
-/// ranks, which are counted by their places there.
+/// Returns the entries in this rank's columns, numbered relative to the first of them, and those in `others`, sorted
+/// columns of other ranks, numbered by their index there.
 pub(crate) fn split<T: Scalar>(of: &impl OwnRows<T>, own: Range<u64>, others: &[u64]) -> Result<[Csr<T>; 2], Error> {
     let rows = of.rows();
     let (mut near, mut far) = (0, 0);
@@ -166,7 +165,7 @@ pub(crate) fn split<T: Scalar>(of: &impl OwnRows<T>, own: Range<u64>, others: &[
         for (column, value) in of.entries(row) {
             match own.contains(&column) {
                 true => blocks[0].push(column - own.start, value),
-                // Each is there.
+                // Every such column is included.
                 false => blocks[1].push(others.partition_point(|&other| other < column) as u64, value),
             }
         }
@@ -189,7 +188,7 @@ impl<T: Scalar> Block<T> {
     }
 
     fn push(&mut self, column: u64, value: T) {
-        // Ranges with more columns than 32 bits count are refused.
+        // Ranges with more columns than 32 bits can number are rejected.
         self.columns.push(column as u32);
         self.values.push(value);
     }
@@ -232,7 +231,7 @@ mod tests {
         assert!(block == local);
         assert!(local == Csr::try_new(3, 2, vec![0u32, 1, 1, 2], vec![0, 1], vec![2.0, 4.0]).unwrap());
         assert!(remote == Csr::try_new(3, 2, vec![0u32, 2, 2, 3], vec![1, 0, 1], vec![1.0, 3.0, 5.0]).unwrap());
-        // The same of a matrix with all columns.
+        // The same from a matrix with all columns.
         let whole =
             Csr::try_new(3, 10, vec![0u32, 3, 3, 5], vec![0, 4, 9, 5, 9], vec![3.0, 2.0, 1.0, 4.0, 5.0]).unwrap();
         assert!(own_block(&whole, 4..6).unwrap() == block);

@@ -4,22 +4,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::transport::{MOST_SHOWN, Shown};
 
-/// Words of a slot.
+/// Words per slot.
 const WORDS: usize = MOST_SHOWN / 8;
 
-/// Two slots of each rank, which it writes in turn. It writes a slot again when it has read the next round of all others,
-/// who began that after they had read this one.
+/// Two slots per rank, which it writes in turn. It overwrites a slot only after reading the next round of all others, which
+/// they began after reading this one.
 pub(crate) struct Slots(Vec<[Slot; 2]>);
 
-/// What a rank shows. On cache lines of its own, because others look at it all the time.
+/// A rank's data in one round. On its own cache lines, because others poll it.
 #[derive(Default)]
 #[repr(align(128))]
 struct Slot {
-    /// The round that it is of, counted from 1; 0 before the first one. Written last, read first.
+    /// The round of the data, starting at 1; 0 before the first one. Written last, read first.
     round: AtomicU64,
     collective: AtomicU64,
     number: AtomicU64,
-    /// 2^64 − 1 where the bytes were too many.
+    /// 2^64 − 1 for too many bytes.
     length: AtomicU64,
     words: [AtomicU64; WORDS],
 }
@@ -32,7 +32,8 @@ impl Slots {
         Self((0..ranks).map(|_| Default::default()).collect())
     }
 
-    /// Writes what a rank shows; only that rank calls it, when it has read what all showed in its last round. Its round.
+    /// Writes a rank's data. Only that rank may call it, after reading what all showed in its last round. Returns the
+    /// round.
     pub fn put(&self, rank: usize, shown: &Shown) -> u64 {
         let slots = &self.0[rank];
         let round = 1 + slots.iter().map(|slot| slot.round.load(Ordering::Relaxed)).max().unwrap_or(0);
@@ -43,17 +44,17 @@ impl Slots {
         for (word, bytes) in slot.words.iter().zip(shown.bytes.as_chunks().0) {
             word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
         }
-        // In one order with what ranks say of their sleep.
+        // Ordered with the ranks' announcements that they sleep.
         slot.round.store(round, Ordering::SeqCst);
         round
     }
 
-    /// Whether a rank has come to a round.
+    /// Returns whether a rank has reached a round.
     pub fn has(&self, rank: usize, round: u64) -> bool {
         self.0[rank][(round % 2) as usize].round.load(Ordering::SeqCst) >= round
     }
 
-    /// What a rank shows in a round, once it has come there.
+    /// Returns a rank's data in a round, once it has reached the round.
     pub fn get(&self, rank: usize, round: u64) -> Option<Shown> {
         let slot = &self.0[rank][(round % 2) as usize];
         if slot.round.load(Ordering::SeqCst) < round {

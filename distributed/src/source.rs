@@ -1,4 +1,4 @@
-//! Matrices whose rows come range by range, so that nobody has all of them.
+//! Matrices whose rows are generated range by range, so that no rank holds all of them.
 
 use std::ops::Range;
 
@@ -8,27 +8,27 @@ use host::{Csr, Scalar, parallel};
 use crate::error::Error;
 use crate::ranges::Ranges;
 
-/// The pattern of a matrix, any range of rows of it at a time: of one in memory, or of one whose rows are made when they are
-/// asked for.
+/// The pattern of a matrix, by ranges of rows: in memory, or generated on demand.
 pub trait RowSource: Sync {
-    /// Number of rows.
+    /// Returns the number of rows.
     fn rows(&self) -> u64;
 
-    /// Number of columns.
+    /// Returns the number of columns.
     fn columns(&self) -> u64;
 
-    /// How many rows to ask for at once, at least 1: each thread has as many in memory. Ranges begin at multiples of it.
+    /// Returns the number of rows to request at once, at least 1; each thread holds that many in memory. Ranges begin at
+    /// multiples of it.
     fn rows_at_once(&self) -> u64;
 
-    /// Calls `visit` with the columns of each row of a range, row by row. The same ones whenever they are asked for, and
-    /// several threads ask at the same time.
+    /// Calls `visit` with the columns of each row of a range, row by row. Must return the same columns every time, and
+    /// supports concurrent calls from several threads.
     ///
     /// # Errors
     /// When the rows cannot be made, or memory runs out.
     fn visit(&self, rows: Range<u64>, visit: &mut dyn FnMut(&[u32])) -> Result<(), Error>;
 }
 
-/// A matrix that is there as a whole.
+/// A whole matrix in memory.
 impl<T: Scalar> RowSource for Csr<T> {
     fn rows(&self) -> u64 {
         Csr::rows(self) as u64
@@ -50,7 +50,7 @@ impl<T: Scalar> RowSource for Csr<T> {
     }
 }
 
-/// The ranges of rows that are asked for at once.
+/// The ranges of rows that are requested at once.
 pub(crate) struct Blocks {
     rows: u64,
     at_once: u64,
@@ -70,15 +70,15 @@ impl Blocks {
         begin..self.rows.min(begin + self.at_once)
     }
 
-    /// How many have a row of a range.
+    /// Returns the number of blocks that overlap a range.
     pub fn overlapping(&self, rows: &Range<u64>) -> u64 {
         if rows.is_empty() { 0 } else { (rows.end - 1) / self.at_once - rows.start / self.at_once + 1 }
     }
 }
 
 impl Ranges {
-    /// The ranges that [`balanced`](Self::balanced) makes of the lengths of all rows, for each of these numbers of ranks. No
-    /// more than some rows are in memory at a time; those of blocks in which a range begins are asked for twice.
+    /// Returns the ranges that [`balanced`](Self::balanced) makes from the lengths of all rows, for each number of ranks in
+    /// `ranks`. Only some rows are in memory at a time; blocks in which a range begins are requested twice.
     ///
     /// ```
     /// use host::Csr;
@@ -96,7 +96,7 @@ impl Ranges {
     /// When one of the numbers is 0, the rows cannot be made, or memory runs out.
     pub fn balanced_from(source: &dyn RowSource, ranks: &[usize]) -> Result<Vec<Self>, Error> {
         let blocks = Blocks::new(source);
-        // As in `balanced`, a row counts as one entry more.
+        // As in `balanced`, a row counts as one additional entry.
         let weight = |columns: &[u32]| columns.len() as u64 + 1;
         let weights = parallel::map(blocks.count(), 1, &|block| {
             let mut sum = 0;
@@ -112,7 +112,8 @@ impl Ranges {
         let share =
             |rank: usize, ranks: usize| (u128::from(total) * rank as u128).div_ceil(ranks.max(1) as u128) as u64;
 
-        // A range begins at the first row with its share before it: in the block before the first one that has as much.
+        // A range begins at the first row with its share before it, which is in the block before the first one that reaches
+        // the share.
         let mut shares: Vec<u64> = with_capacity(ranks.iter().map(|&ranks| ranks + 1).sum())?;
         shares.extend(ranks.iter().flat_map(|&ranks| (0..=ranks).map(move |rank| share(rank, ranks))));
         shares.sort_unstable();
@@ -147,7 +148,7 @@ impl Ranges {
         for &ranks in ranks {
             let mut begins = with_capacity(ranks + 1)?;
             for rank in 0..=ranks {
-                // Each is there.
+                // Every such share is included.
                 begins.push(begins_of_shares[shares.partition_point(|&other| other < share(rank, ranks))]);
             }
             all.push(Self::try_new(begins)?);
@@ -160,7 +161,7 @@ impl Ranges {
 pub(crate) mod tests {
     use super::*;
 
-    /// A matrix of which few rows come at a time.
+    /// A matrix that returns a few rows at a time.
     pub(crate) struct Slowly<'a>(pub &'a Csr<f64>, pub u64);
 
     impl RowSource for Slowly<'_> {

@@ -1,4 +1,4 @@
-//! What dividing a matrix among ranks means for each of them.
+//! Statistics of dividing a matrix among ranks.
 
 use std::ops::Range;
 use std::slice;
@@ -12,58 +12,58 @@ use crate::matrix::Distribution;
 use crate::remote::are_few;
 use crate::source::{Blocks, RowSource};
 
-/// A rank's part of a matrix, and what it receives and sends for a product.
+/// A rank's part of a matrix, and the elements that it receives and sends for a product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Their entries.
+    /// Number of entries.
     pub nnz: u64,
-    /// Those of them in columns of other ranks.
+    /// Entries in columns of other ranks.
     pub remote_nnz: u64,
-    /// Rows that have such an entry.
+    /// Rows with such an entry.
     pub remote_rows: u64,
-    /// Elements of x that come from other ranks for a product.
+    /// Elements of x received from other ranks for a product.
     pub halo: u64,
-    /// The ranks that they come from.
+    /// Number of ranks that they are received from.
     pub neighbours: u64,
-    /// The most elements that come from one rank.
+    /// Largest number of elements received from one rank.
     pub largest_message: u64,
-    /// Elements of x that go to other ranks: one that goes to two counts twice.
+    /// Elements of x sent to other ranks: one that is sent to two counts twice.
     pub sent: u64,
-    /// The ranks that they go to.
+    /// Number of ranks that they are sent to.
     pub receivers: u64,
 }
 
 impl Part {
-    /// Whether the product with what comes from other ranks goes on beside the local one: where few rows need it.
+    /// Whether the product with received elements runs beside the local one, because few rows need them.
     pub fn multiplies_beside(&self) -> bool {
         are_few(self.remote_rows, self.rows)
     }
 }
 
-/// Elements of x that go from a rank to another for a product.
+/// Elements of x sent from one rank to another for a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The rank that has them.
+    /// The rank that owns them.
     pub from: u32,
     /// The rank that needs them.
     pub to: u32,
-    /// How many, more than 0.
+    /// Number of elements, at least 1.
     pub elements: u64,
 }
 
 /// The parts of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// In the order of the ranks.
+    /// In rank order.
     pub parts: Vec<Part>,
-    /// In the order of the ranks that they go to, and then of those that they come from.
+    /// Ordered by receiving rank, then by sending rank.
     pub messages: Vec<Message>,
 }
 
 impl Statistics {
-    /// Those of a matrix that is there as a whole. O(nnz), in parallel; see [`of_rows`](Self::of_rows).
+    /// Computes the statistics of a whole matrix in memory. O(nnz), in parallel; see [`of_rows`](Self::of_rows).
     ///
     /// ```
     /// use host::Csr;
@@ -79,18 +79,18 @@ impl Statistics {
     /// ```
     ///
     /// # Errors
-    /// When the distribution is that of another shape, or memory runs out.
+    /// When the distribution does not match the shape, or memory runs out.
     pub fn new<T: Scalar>(matrix: &Csr<T>, distribution: &Distribution) -> Result<Self, Error> {
         Ok(Self::of_rows(matrix, slice::from_ref(distribution))?.remove(0))
     }
 
-    /// Those of a matrix whose rows come range by range, for each of some distributions: all rows are asked for once. In
-    /// parallel; each thread has the rows that the source gives at once in memory and, for each distribution, the columns
-    /// that one rank or a few need of others, a bit for each column of the matrix at the most.
+    /// Computes the statistics of a matrix whose rows are generated range by range, for each of some distributions; all
+    /// rows are requested once. In parallel; each thread holds the rows that the source returns at once and, for each
+    /// distribution, the columns that one rank or a few need from others, at most a bit per column of the matrix.
     ///
     /// # Errors
-    /// When a distribution is that of another shape, the rows cannot be made, a row has an entry past the last column, or
-    /// memory runs out.
+    /// When a distribution does not match the shape, the rows cannot be generated, a row has an entry past the last column,
+    /// or memory runs out.
     pub fn of_rows(source: &dyn RowSource, distributions: &[Distribution]) -> Result<Vec<Self>, Error> {
         let blocks = Blocks::new(source);
         let mut divisions = with_capacity(distributions.len())?;
@@ -105,17 +105,17 @@ impl Statistics {
         divisions.into_iter().map(Division::finish).collect()
     }
 
-    /// Elements of x that go from a rank to another for a product.
+    /// Returns the total number of elements of x sent between ranks for a product.
     pub fn volume(&self) -> u64 {
         self.parts.iter().map(|part| part.halo).sum()
     }
 
-    /// The most elements that come to one rank.
+    /// Returns the largest number of elements received by one rank.
     pub fn largest_halo(&self) -> u64 {
         self.parts.iter().map(|part| part.halo).max().unwrap_or(0)
     }
 
-    /// The most entries of a rank over their mean: 1 where all have the same, and where there are none.
+    /// Returns the ratio of the largest number of entries of a rank to the mean: 1 if all are equal, or without entries.
     pub fn imbalance(&self) -> f64 {
         let (most, all) =
             (self.parts.iter().map(|part| part.nnz).max(), self.parts.iter().map(|part| part.nnz).sum::<u64>());
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn each_column_counts_once_for_each_rank_that_needs_it() {
-        // Rows 0 and 1 | 2 | 3; columns 0 | nothing | 1, 2, 3 and 4.
+        // Rows 0 and 1 | 2 | 3; columns 0 | none | 1, 2, 3 and 4.
         let rows = [0, 0, 1, 1, 2, 2, 2, 3];
         let columns = [0, 3, 3, 4, 0, 1, 1, 4];
         let matrix = Csr::try_from_triplets(4, 5, &rows, &columns, &[1.0; 8]).unwrap();
@@ -145,7 +145,7 @@ mod tests {
             columns: Ranges::try_new(vec![0, 1, 1, 5]).unwrap(),
         };
         let statistics = Statistics::new(&matrix, &distribution).unwrap();
-        // Entries that come twice are one.
+        // Duplicate entries count once.
         let received = [(2, 4, 3, 2, 2, 1, 2), (1, 2, 2, 1, 2, 2, 1), (1, 1, 0, 0, 0, 0, 0)];
         let parts = received.map(|(rows, nnz, remote_nnz, remote_rows, halo, neighbours, largest_message)| Part {
             rows,
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(error, "ranges of columns: 4 columns for 3 ranks, of 5");
     }
 
-    /// The same from the sets of columns that the ranks need of each other.
+    /// The same statistics from the sets of columns that the ranks need from each other.
     fn naive(matrix: &Csr<f64>, distribution: &Distribution) -> Statistics {
         let ranks = distribution.rows.ranks();
         let mut parts = vec![Part::default(); ranks];
@@ -236,7 +236,7 @@ mod tests {
     fn rows_that_come_range_by_range_are_counted_as_those_of_the_whole() {
         for (rows, columns) in [(300, 300), (100, 70_000), (90, 13)] {
             let matrix = scattered(rows, columns);
-            // Some nest, some do not, one has ranks without rows.
+            // Some are nested, some are not, one has ranks without rows.
             let divided = |ranks: usize| {
                 let rows = Ranges::balanced(matrix.row_lengths(), ranks).unwrap();
                 match RowSource::rows(&matrix) == RowSource::columns(&matrix) {
@@ -261,7 +261,7 @@ mod tests {
         assert!(Statistics::of_rows(&nothing, &[]).unwrap().is_empty());
     }
 
-    /// One that says nothing true of its columns, and fails in a late row.
+    /// A source that misstates its number of columns, and fails in a late row.
     struct Wrong {
         fails: bool,
     }

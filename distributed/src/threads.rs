@@ -1,4 +1,4 @@
-//! Ranks that are threads of one process.
+//! Ranks as threads of one process.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -18,19 +18,19 @@ use crate::options::Options;
 use crate::slots::Slots;
 use crate::transport::{Board, Channel, Exchange, Messages, Shown, Transport};
 
-/// What a rank waits for that waits for what another one shows.
+/// The channel of a rank that waits for another rank's slot.
 const SLOTS: Channel = Channel(u32::MAX);
 
-/// Looks of a waiting rank until it leaves its core to others: some tens of microseconds.
+/// Polls of a waiting rank before it yields its core: some tens of microseconds.
 const SPINS: u32 = 1500;
 
-/// Looks between which it lets other threads of the core go on.
+/// Polls between which it lets other threads of the core run.
 const SPINS_AT_ONCE: u32 = 100;
 
-/// Does `work` on this number of ranks, each in a thread of its own, and returns what came of it on each, in their order.
+/// Does `work` on `ranks` ranks, each in its own thread, and returns their results in rank order.
 ///
-/// A rank that returns an error or panics makes every other rank's next wait an error, and so ends all of them; so do ranks
-/// that wait for each other. One thread of a rank waits at a time.
+/// A rank that returns an error or panics makes every other rank's next wait fail, which ends all of them; so do ranks that
+/// wait for each other. Only one thread of a rank may wait at a time.
 ///
 /// ```
 /// use warp_spmv_distributed::threads;
@@ -47,15 +47,15 @@ const SPINS_AT_ONCE: u32 = 100;
 /// ```
 ///
 /// # Errors
-/// The first failure of a rank, or when there is no rank or no thread can be made.
+/// Returns the first failure of a rank, or an error if there are no ranks or a thread cannot be created.
 pub fn run<R: Send>(ranks: usize, work: impl Fn(&Communicator) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
     run_with(ranks, Options::default(), work)
 }
 
-/// [`run`] with other options.
+/// [`run`] with the given options.
 ///
 /// # Errors
-/// As there.
+/// As for [`run`].
 pub fn run_with<R: Send>(
     ranks: usize,
     options: Options,
@@ -94,12 +94,12 @@ pub fn run_with<R: Send>(
     }
 }
 
-/// What the ranks of a process share.
+/// Shared state of the ranks of a process.
 struct Shared {
     inboxes: Vec<Inbox>,
-    /// The ranks that send no more.
+    /// The ranks that have ended.
     ended: Vec<AtomicBool>,
-    /// The rank and the channel that each rank waits for, while no message of them is in its inbox. Locked after an inbox.
+    /// The rank and the channel that each rank waits for, while its inbox has no such message. Locked after an inbox.
     waits: Mutex<Vec<Option<(usize, Channel)>>>,
     slots: Slots,
     board: Board,
@@ -108,28 +108,28 @@ struct Shared {
     options: Options,
 }
 
-/// Messages of each rank by each channel, in the order in which they were sent.
+/// Messages by sending rank and channel, in sending order.
 type Queues = HashMap<(usize, Channel), VecDeque<Vec<u8>>>;
 
-/// What a rank has been sent and not yet received.
+/// Messages sent to a rank and not yet received.
 #[derive(Default)]
 struct Inbox {
     messages: Mutex<Queues>,
     changed: Condvar,
-    /// Messages that have come so far.
+    /// Number of messages that have arrived so far.
     arrived: AtomicU64,
-    /// Whether its rank is about to sleep, or sleeps, until something changes.
+    /// Whether its rank sleeps, or is about to sleep, until something changes.
     sleeps: AtomicBool,
 }
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        // Messages are whole between any two calls.
+        // Messages are complete between any two calls.
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The rank that failed first, and why.
+/// The rank that failed first, and the reason.
 #[derive(Clone)]
 struct Failure {
     rank: usize,
@@ -143,7 +143,7 @@ impl Failure {
 }
 
 impl Shared {
-    /// What a rank does, from its begin to its end.
+    /// Runs a rank from start to end.
     fn rank<R>(self: Arc<Self>, rank: usize, work: impl Fn(&Communicator) -> Result<R, Error>) -> Option<R> {
         let communicator = Communicator::new(Thread { rank, shared: self.clone() });
         let result = catch_unwind(AssertUnwindSafe(|| work(&communicator)));
@@ -159,36 +159,36 @@ impl Shared {
                 None
             }
         };
-        // Others have heard of a failure by now, and wait for nothing.
+        // The others know of a failure by now, and wait for nothing.
         communicator.release();
         self.ended[rank].store(true, Ordering::Release);
         self.wake();
         result
     }
 
-    /// Ends everything, unless something else has.
+    /// Fails all ranks, unless an earlier failure has.
     fn fail(&self, failure: Failure) {
-        // A later failure follows from the first one.
+        // A later failure is a consequence of the first one.
         let _ = self.failure.set(failure);
         self.wake();
     }
 
-    /// Lets all that wait look again.
+    /// Wakes all waiting ranks.
     fn wake(&self) {
         for inbox in &self.inboxes {
-            // Whoever is about to wait has the lock until it does.
+            // A rank that is about to wait holds the lock until it does.
             drop(inbox.lock());
             inbox.changed.notify_all();
         }
     }
 
-    /// Takes down what a rank waits for. Whether that rank waits for it, too, by way of others or not: then no message will
-    /// come, because those of a rank are sent before it waits.
+    /// Records what a rank waits for. Returns whether that rank waits for it, too, directly or through others: then no
+    /// message will arrive, because a rank sends its messages before it waits.
     fn waits_in_a_circle(&self, rank: usize, from: usize, channel: Channel) -> bool {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         waits[rank] = Some((from, channel));
         let mut next = from;
-        // Longer than any way that ends.
+        // Longer than any chain that ends.
         for _ in 0..waits.len() {
             match waits[next] {
                 Some((from, _)) if from == rank => return true,
@@ -199,7 +199,7 @@ impl Shared {
         false
     }
 
-    /// Takes down that a rank waits no longer, if it waits for this: whether it does.
+    /// Records that a rank no longer waits, if it waits for this; returns whether it did.
     fn has_come(&self, rank: usize, from: usize, channel: Channel) -> bool {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         waits[rank].take_if(|wait| *wait == (from, channel)).is_some()
@@ -210,13 +210,13 @@ impl Shared {
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> String {
     let message = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     format!("panicked: {}", message.and_then(|message| message.lines().next()).unwrap_or("no message"))
 }
 
-/// A rank that is a thread.
+/// A rank as a thread.
 #[derive(Clone)]
 struct Thread {
     rank: usize,
@@ -224,8 +224,8 @@ struct Thread {
 }
 
 impl Thread {
-    /// Waits until `take` finds something of another rank, or somebody has failed: for a short time by asking `is_there` again
-    /// and again, and then asleep. What is there is found also where somebody has failed since.
+    /// Blocks until `take` returns something from another rank, or a rank has failed: first polls `is_there` for a short
+    /// time, then sleeps. Available messages are returned even after a failure.
     fn wait<R>(
         &self,
         from: usize,
@@ -254,7 +254,7 @@ impl Thread {
         found
     }
 
-    /// The rest of [`wait`](Self::wait).
+    /// The second part of [`wait`](Self::wait), asleep.
     fn sleep_until<R>(
         &self,
         from: usize,
@@ -265,16 +265,16 @@ impl Thread {
         let inbox = &self.shared.inboxes[self.rank];
         let mut messages = inbox.lock();
         loop {
-            // What it sent before it ended is here before it has ended.
+            // Messages sent before the end of a rank have arrived by then.
             let ended = self.has_ended(from);
             if let Some(found) = take(&mut messages) {
                 return Ok(found);
             }
             self.shared.check()?;
             let blamed = match ended {
-                true => Some(format!("it ended while rank {} waited for a message of it", self.rank)),
+                true => Some(format!("it ended while rank {} waited for its message", self.rank)),
                 false if self.shared.waits_in_a_circle(self.rank, from, channel) => {
-                    Some(format!("it and rank {} wait for each other", self.rank))
+                    Some(format!("this rank and rank {} wait for each other", self.rank))
                 }
                 false => None,
             };
@@ -323,7 +323,7 @@ impl Transport for Thread {
 
     fn receive(&self, from: usize, channel: Channel) -> Result<Vec<u8>, Error> {
         let arrived = &self.shared.inboxes[self.rank].arrived;
-        // Nothing that has come before is looked at twice.
+        // Earlier messages are not examined twice.
         let seen = Cell::new(None);
         let is_there = || {
             let now = Some(arrived.load(Ordering::Acquire));
@@ -349,9 +349,9 @@ impl Transport for Thread {
         let Shared { slots, inboxes, .. } = &*self.shared;
         let round = slots.put(self.rank, shown);
         for (other, inbox) in inboxes.iter().enumerate() {
-            // Who goes to sleep from now on looks once more before.
+            // A rank that goes to sleep from now on polls once more before.
             if other != self.rank && inbox.sleeps.load(Ordering::SeqCst) {
-                // Before this rank waits for anybody.
+                // Before this rank waits for any other.
                 let messages = inbox.lock();
                 let waits = self.shared.has_come(other, self.rank, SLOTS);
                 drop(messages);

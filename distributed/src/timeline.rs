@@ -1,4 +1,4 @@
-//! When the steps of a product begin and end.
+//! Times of the steps of a product.
 
 use std::time::{Duration, Instant};
 
@@ -8,27 +8,27 @@ use host::executor::{Cuda, Mark};
 
 use crate::error::Error;
 
-/// When a step begins and ends, from when the product began.
+/// The interval of a step, relative to the start of the product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// When it begins.
+    /// The start.
     pub begin: Duration,
-    /// When it ends.
+    /// The end.
     pub end: Duration,
 }
 
-/// When the steps of a product begin and end on a rank: on a GPU by events in its streams, on the host by its clock.
+/// The intervals of the steps of a product on a rank: on a GPU by events in its streams, on the host by its clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// The elements that other ranks need are put side by side.
+    /// Packing the elements that other ranks need.
     pub pack: Span,
-    /// Elements of other ranks come.
+    /// Receiving elements of other ranks.
     pub exchange: Span,
-    /// The product with the elements that the rank has itself.
+    /// The product with the rank's own elements.
     pub local: Span,
-    /// The product with those of other ranks; none where the rank needs none.
+    /// The product with elements of other ranks; `None` if the rank needs none.
     pub remote: Option<Span>,
-    /// That product is added to the local one; none where that is part of it.
+    /// Adding that product to the local one; `None` if that is part of it.
     pub add: Option<Span>,
 }
 
@@ -42,14 +42,14 @@ pub(crate) enum Step {
     Add,
 }
 
-/// A moment.
+/// A point in time.
 pub(crate) enum Stamp {
     Clock(Instant),
     #[cfg(feature = "cuda")]
     Mark(Mark),
 }
 
-/// What takes down when steps begin and end.
+/// Records the starts and ends of steps.
 pub(crate) struct Stopwatch<E> {
     executor: E,
     clock: Instant,
@@ -58,17 +58,17 @@ pub(crate) struct Stopwatch<E> {
     stamps: [[Option<Stamp>; 2]; 5],
 }
 
-/// Where a product is watched, what takes down its times.
+/// The stopwatch of a timed product.
 pub(crate) type Watch<'w, E> = Option<&'w mut Stopwatch<E>>;
 
-/// The executor, where it is a GPU.
+/// Returns the executor, if it is a GPU.
 #[cfg(feature = "cuda")]
 pub(crate) fn as_cuda<E: Executor>(executor: &E) -> Option<&Cuda> {
     (executor as &dyn std::any::Any).downcast_ref()
 }
 
 impl<E: Executor> Stopwatch<E> {
-    /// Begins, once what is queued is done.
+    /// Starts after previously queued work has finished.
     pub fn start(executor: &E) -> Result<Self, Error> {
         executor.synchronize()?;
         #[cfg(feature = "cuda")]
@@ -89,7 +89,7 @@ impl<E: Executor> Stopwatch<E> {
         })
     }
 
-    /// When what the executor has queued will be done.
+    /// Returns a stamp of when the executor's queued work has finished.
     fn now(&self) -> Result<Stamp, Error> {
         #[cfg(feature = "cuda")]
         if let Some(cuda) = as_cuda(&self.executor) {
@@ -101,26 +101,26 @@ impl<E: Executor> Stopwatch<E> {
         Ok(Stamp::Clock(Instant::now()))
     }
 
-    /// A step begins on the executor.
+    /// Records the start of a step on the executor.
     pub fn begins(&mut self, step: Step) -> Result<(), Error> {
         let stamp = self.now()?;
         self.set(step, 0, stamp);
         Ok(())
     }
 
-    /// A step ends on the executor.
+    /// Records the end of a step on the executor.
     pub fn ends(&mut self, step: Step) -> Result<(), Error> {
         let stamp = self.now()?;
         self.set(step, 1, stamp);
         Ok(())
     }
 
-    /// A step begins or, with `end` 1, ends.
+    /// Records the start of a step or, with `end` 1, its end.
     pub fn set(&mut self, step: Step, end: usize, stamp: Stamp) {
         self.stamps[step as usize][end] = Some(stamp);
     }
 
-    /// Waits for the end of everything.
+    /// Returns the times. Blocks until all queued work has finished.
     pub fn read(&self) -> Result<Timeline, Error> {
         self.executor.synchronize()?;
         let span = |step: Step| {

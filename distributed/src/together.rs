@@ -1,10 +1,10 @@
-//! One error of all ranks.
+//! One error for all ranks.
 
 use crate::communicator::Communicator;
 use crate::error::Error;
 
-/// Ends all ranks with the error of the first that has one, in their order, whoever of them is the first in time: every
-/// rank calls it with what it has done by itself.
+/// Ends all ranks with the error of the first failed rank, in rank order, whichever failed first in time. Every rank must
+/// call it with its own result.
 pub(crate) fn together<R>(communicator: &Communicator, result: Result<R, Error>) -> Result<R, Error> {
     let failed = communicator.all_gather(&[u8::from(result.is_err())])?;
     match (failed.iter().position(|failed| failed == &[1]), result) {
@@ -14,11 +14,11 @@ pub(crate) fn together<R>(communicator: &Communicator, result: Result<R, Error>)
     }
 }
 
-/// The error that another rank is about to end with: waits for it to say why.
+/// Returns the error that another rank is about to end with: waits for its report.
 pub(crate) fn heard(communicator: &Communicator, rank: usize) -> Error {
     match communicator.barrier() {
         Err(error) => error,
-        // It has not ended after all.
-        Ok(()) => Error::Rank { rank, reason: "failed, and went on".into(), heard: true },
+        // It has not ended.
+        Ok(()) => Error::Rank { rank, reason: "failed, but continued".into(), heard: true },
     }
 }

@@ -1,4 +1,4 @@
-//! What carries messages from one rank to another.
+//! Transport of messages between ranks.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex};
@@ -10,18 +10,18 @@ use host::executor::PeerMemory;
 use crate::error::Error;
 use crate::options::Options;
 
-/// One of the sequences of messages between two ranks. Messages of one channel arrive in the order in which they were
-/// sent; those of different channels do not wait for each other.
+/// A sequence of messages between two ranks. Messages of one channel arrive in sending order; those of different channels
+/// do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Channel(pub u32);
 
-/// The way of bytes from one rank to another: all that an engine has to bring.
-/// [`Communicator`](crate::Communicator) makes collectives of it.
+/// Sends bytes from one rank to another: all that an engine must provide. [`Communicator`](crate::Communicator) builds
+/// collectives on it.
 pub trait Transport: Send + Sync {
     /// This rank.
     fn rank(&self) -> usize;
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
     /// Sends a message to another rank, without waiting for it to be received.
@@ -30,35 +30,35 @@ pub trait Transport: Send + Sync {
     /// When any rank has failed, or memory runs out.
     fn send(&self, to: usize, channel: Channel, message: &[u8]) -> Result<(), Error>;
 
-    /// Waits for the next message of another rank.
+    /// Blocks until the next message of another rank arrives, and returns it.
     ///
     /// # Errors
-    /// When any rank has failed, or the message does not come within the time that the ranks may take.
+    /// When any rank has failed, or the message does not arrive within the ranks' timeout.
     fn receive(&self, from: usize, channel: Channel) -> Result<Vec<u8>, Error>;
 
-    /// Makes all that other ranks wait for, now or later, an error for this reason.
+    /// Makes everything that other ranks wait for, now or later, fail with this reason.
     fn fail(&self, reason: &str);
 
-    /// An error if any rank has failed, without waiting for anything.
+    /// Returns an error if any rank has failed. Does not block.
     ///
     /// # Errors
-    /// Then.
+    /// When any rank has failed.
     fn check(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether a rank is known to have ended its work, after which it sends nothing more.
+    /// Returns whether a rank is known to have ended, after which it sends nothing.
     fn has_ended(&self, _rank: usize) -> bool {
         false
     }
 
-    /// How long ranks may be silent until they are taken for dead; none where for ever.
+    /// Returns how long ranks may be silent before they are considered dead; `None` for no limit.
     fn timeout(&self) -> Option<Duration> {
         Options::default().timeout
     }
 
-    /// Shows all ranks a few bytes, and waits for what they show; none where the transport has no faster way for that than
-    /// messages. All ranks that do it do it in the same order.
+    /// Shows a few bytes to all ranks, and waits for theirs; returns `None` if the transport has no faster way than
+    /// messages. All ranks that call it do so in the same order.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -66,18 +66,19 @@ pub trait Transport: Send + Sync {
         Ok(None)
     }
 
-    /// Where ranks that share their memory leave values for each other; none where they do not.
+    /// Returns the board on which ranks with shared memory leave values for each other; `None` for other ranks.
     fn board(&self) -> Option<&Board> {
         None
     }
 
-    /// An exchange of messages with neighbours whose lengths are always the same, for a channel of its own.
+    /// Creates an exchange of messages of fixed lengths with neighbours, on its own channel.
     ///
     /// # Errors
     /// When memory runs out.
     fn exchange(&self, channel: Channel, messages: Messages) -> Result<Box<dyn Exchange>, Error>;
 
-    /// Whether it brings messages from one GPU's memory to another's without a copy of them on the host, or why not.
+    /// Returns whether it transfers messages from one GPU's memory to another's without a copy on the host, or the reason
+    /// why not.
     ///
     /// # Errors
     /// The reason.
@@ -86,10 +87,10 @@ pub trait Transport: Send + Sync {
         Err("messages of these ranks go through the host".into())
     }
 
-    /// The same as [`exchange`](Self::exchange) between arrays of GPUs.
+    /// Like [`exchange`](Self::exchange), between arrays of GPUs.
     ///
     /// # Errors
-    /// When it does not [reach](Self::reaches_gpus) them, an array is too short, or memory runs out.
+    /// When it does not [reach](Self::reaches_gpus) the GPUs, an array is too short, or memory runs out.
     #[cfg(feature = "cuda")]
     fn gpu_exchange(
         &self,
@@ -102,24 +103,24 @@ pub trait Transport: Send + Sync {
     }
 }
 
-/// The most bytes that a rank [shows](Transport::show).
+/// Most bytes that a rank can [show](Transport::show).
 pub const MOST_SHOWN: usize = 64;
 
-/// What a rank shows to all others.
+/// The data that a rank shows to all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// What it does.
+    /// The kind of collective.
     pub collective: u64,
-    /// How many it has done before.
+    /// The number of previous collectives.
     pub number: u64,
-    /// How many of the bytes count; none where they are too many to be shown.
+    /// Number of valid bytes; `None` if there are too many to be shown.
     pub length: Option<usize>,
-    /// What it shows.
+    /// The bytes.
     pub bytes: [u8; MOST_SHOWN],
 }
 
 impl Shown {
-    /// What is shown of these bytes: all, or that they are too many.
+    /// Shows `contents`, or that they are too long.
     pub fn new(collective: u64, number: u64, contents: &[u8]) -> Self {
         let mut bytes = [0; MOST_SHOWN];
         let length = (contents.len() <= MOST_SHOWN).then_some(contents.len());
@@ -129,62 +130,63 @@ impl Shown {
         Self { collective, number, length, bytes }
     }
 
-    /// The bytes, where they are not too many.
+    /// Returns the bytes, unless they are too many.
     pub fn contents(&self) -> Option<&[u8]> {
         self.bytes.get(..self.length?)
     }
 }
 
-/// A value that each rank leaves for the others, in their order.
+/// A value per rank for the others, in rank order.
 pub type Board = Mutex<Vec<Option<Arc<dyn Any + Send + Sync>>>>;
 
-/// The neighbours of a rank and the length of the message to each of them and from each of them.
+/// The neighbours of a rank, with the length of the message to and from each.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// Ranks, and bytes that they get.
+    /// Receiving ranks, and numbers of bytes.
     pub to: Vec<(usize, usize)>,
-    /// Ranks, and bytes that come from them.
+    /// Sending ranks, and numbers of bytes.
     pub from: Vec<(usize, usize)>,
 }
 
-/// An exchange with neighbours that is done again and again.
+/// A repeatable exchange with neighbours.
 pub trait Exchange: Send {
-    /// Sends what each neighbour gets, one after the other in `outgoing`.
+    /// Sends the messages for the neighbours, stored consecutively in `outgoing`.
     ///
     /// # Errors
     /// When any rank has failed.
     fn start(&mut self, outgoing: &[u8]) -> Result<(), Error>;
 
-    /// Waits for what each neighbour sends, and puts it into `incoming`, one after the other.
+    /// Waits for the messages of the neighbours, and stores them consecutively in `incoming`.
     ///
     /// # Errors
-    /// When any rank has failed, or a message does not come within the time that the ranks may take.
+    /// When any rank has failed, or a message does not arrive within the ranks' timeout.
     fn wait(&mut self, incoming: &mut [u8]) -> Result<(), Error>;
 }
 
-/// Arrays of a GPU that messages come from and go to, one message after the other.
+/// Arrays on a GPU for sent and received messages, stored consecutively.
 #[cfg(feature = "cuda")]
 #[derive(Clone)]
 pub struct GpuMemory {
-    /// What is sent.
+    /// The messages to be sent.
     pub outgoing: Arc<PeerMemory>,
-    /// What comes.
+    /// The received messages.
     pub incoming: Arc<PeerMemory>,
 }
 
-/// An exchange with neighbours between the memory of GPUs that is done again and again, on a thread whose current context is that
-/// of this rank's GPU.
+/// A repeatable exchange with neighbours between the memory of GPUs, on a thread whose current context is that of this
+/// rank's GPU.
 #[cfg(feature = "cuda")]
 pub trait GpuExchange: Send {
-    /// Sends what each neighbour gets. The GPU has written it, and does not use what came the last time any more.
+    /// Sends the messages for the neighbours. The GPU must have written them, and must not use the previously received ones
+    /// any more.
     ///
     /// # Errors
     /// When any rank has failed.
     fn start(&mut self) -> Result<(), Error>;
 
-    /// Waits for what each neighbour sends.
+    /// Waits for the messages of the neighbours.
     ///
     /// # Errors
-    /// When any rank has failed, or a message does not come within the time that the ranks may take.
+    /// When any rank has failed, or a message does not arrive within the ranks' timeout.
     fn wait(&mut self) -> Result<(), Error>;
 }

@@ -1,4 +1,4 @@
-//! Transposes, whose rows other ranks have.
+//! Transposes, whose rows belong to other ranks.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ use crate::ranges::Ranges;
 /// Entries that a rank sends at a time.
 const AT_ONCE: usize = 1 << 18;
 
-/// The entries of each column of this rank, when the columns are divided so: `rows` are the rows of this rank, with all
-/// columns. All ranks call it.
+/// Returns the number of entries of each column of this rank, with the columns divided by `columns`: `rows` are the rows of
+/// this rank, with all columns. All ranks must call it.
 ///
 /// # Errors
-/// When there are other columns, a rank fails, or memory runs out.
+/// When the number of columns differs, a rank fails, or memory runs out.
 pub fn column_lengths<T: Scalar>(
     communicator: &Communicator,
     rows: &Csr<T>,
@@ -37,9 +37,9 @@ pub fn column_lengths<T: Scalar>(
     Ok(lengths)
 }
 
-/// The rows of the transpose that this rank has when they are divided as `columns` says: `rows` are those of this rank of the
-/// matrix, as `of_rows` says, with all columns. They are sorted, and entries of one place are added up. All ranks call it;
-/// none has more than its rows of both, and a bounded number of entries on their way.
+/// This rank's rows of the transpose, divided by `columns`: `rows` are this rank's rows of the matrix, divided by
+/// `of_rows`, with all columns. Rows are sorted, and duplicate entries are added up. All ranks must call it. Each holds
+/// only its rows of both matrices, and a bounded number of entries in transit.
 ///
 /// ```
 /// use host::Csr;
@@ -62,7 +62,7 @@ pub fn column_lengths<T: Scalar>(
 /// ```
 ///
 /// # Errors
-/// When there are other rows or columns, a rank fails, or memory runs out.
+/// When the number of rows or columns differs, a rank fails, or memory runs out.
 pub fn transposed<T: Scalar>(
     communicator: &Communicator,
     rows: &Csr<T>,
@@ -91,13 +91,13 @@ fn check_columns<T: Scalar>(rows: &Csr<T>, columns: &Ranges) -> Result<(), Error
     Err(Error::Ranges { what: "columns", reason: format!("{} of {} columns", columns.total(), rows.columns()) })
 }
 
-/// Calls `work`, which calls others with collectives, as often on each rank, with some of its entries or none.
+/// Calls `work`, which performs collectives, equally often on each rank, with some of its entries or none.
 pub(crate) fn in_portions(
     communicator: &Communicator,
     entries: usize,
     mut work: impl FnMut(Range<usize>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    // What a rank may get at a time does not grow with their number.
+    // The data that a rank may receive at a time does not grow with the number of ranks.
     let at_once = (AT_ONCE / communicator.ranks()).max(1 << 10);
     let mut rounds = [entries.div_ceil(at_once) as u64];
     communicator.reduce(&mut rounds, u64::max)?;
@@ -107,7 +107,7 @@ pub(crate) fn in_portions(
     })
 }
 
-/// The row of each entry, counted over all ranks.
+/// Returns the row of each entry, numbered over all ranks.
 pub(crate) fn numbers_of_rows<T: Scalar>(rows: &Csr<T>, entries: Range<usize>, first: u64) -> Result<Vec<u32>, Error> {
     let mut numbers = with_capacity(entries.len())?;
     if entries.is_empty() {

@@ -8,7 +8,7 @@ use host::error::Error;
 use host::executor::{Arithmetic, KernelExecutor, Operation};
 use host::memory::{HostMemory, Memory};
 
-/// Moves received elements into an executor's memory, in place of those of the last time, which may come back.
+/// Moves received elements into an executor's memory. They replace those of the last time, which may be returned.
 pub(crate) struct Unpack<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Unpack<T> {

@@ -1,4 +1,4 @@
-//! Files that all ranks write together, each its part.
+//! Files written by all ranks together, each its part.
 
 use std::fs::File;
 use std::io;
@@ -14,15 +14,15 @@ use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::together::together;
 
-/// Writes the matrix of which this rank has these rows, with all columns, as a container in CSR: the same bytes as one writer
-/// writes. All ranks call it, and each writes its own part at its place of one file.
+/// Writes a matrix as a container in CSR, with the same bytes as a single writer: `rows` are the rows of this rank, with
+/// all columns. All ranks must call it; each writes its own part of the file at its offset.
 ///
-/// The file appears under its name only when all ranks have written their parts. On an error nothing is left behind, and a
-/// file that was there is untouched.
+/// The file appears under its name only when all ranks have written their parts. On an error nothing is left behind, and an
+/// existing file is unchanged.
 ///
 /// # Errors
-/// With what the system said on any rank; when `path` is no regular file or a write-protected one, or another one for other
-/// ranks; when a rank has another number of rows, one fails, or memory runs out.
+/// With the system's error on any rank; when `path` is not a regular file, is write-protected, or differs between ranks;
+/// when a rank has the wrong number of rows, one fails, or memory runs out.
 pub fn write_container<T: Number>(
     communicator: &Communicator,
     path: &Path,
@@ -38,9 +38,9 @@ pub fn write_container<T: Number>(
     write_together(communicator, path, |file| part.write(file, &all, communicator.rank() == 0))
 }
 
-/// Writes the matrix of which this rank has these rows, with all columns, as a Matrix Market `coordinate general` file, which
-/// is compressed where its name ends in `.gz`. Otherwise as [`write_container`]. The text is made twice: to find out how
-/// long it is, and to be written.
+/// Writes a matrix as a Matrix Market `coordinate general` file, compressed if its name ends in `.gz`: `rows` are the rows
+/// of this rank, with all columns. Otherwise like [`write_container`]. The text is generated twice: once to find its
+/// length, and once to write it.
 ///
 /// # Errors
 /// As for [`write_container`].
@@ -59,11 +59,11 @@ pub fn write_matrix_market<T: Number>(
     write_together(communicator, path, |file| part.write(file, at))
 }
 
-/// Where the rows of a rank are in the whole matrix.
+/// The position of a rank's rows in the whole matrix.
 struct Place {
-    /// Rows and entries of all ranks.
+    /// Numbers of rows and entries on all ranks.
     all: [u64; 2],
-    /// Those of ranks before this one.
+    /// Numbers of rows and entries on the ranks before this one.
     before: [u64; 2],
 }
 
@@ -83,7 +83,7 @@ fn of_file(path: &Path, source: io::Error) -> Error {
     host::Error::File { path: path.into(), source }.into()
 }
 
-/// Lets each rank write to one file, which then takes the place of the one at `path`.
+/// Lets each rank write to one file, which then replaces the one at `path`.
 fn write_together(
     communicator: &Communicator,
     path: &Path,
@@ -91,14 +91,14 @@ fn write_together(
 ) -> Result<(), Error> {
     communicator.agree("the file to write", &path.to_string_lossy())?;
     let (replacement, file) = begin(communicator, path)?;
-    // What is on its way to the disk may still fail.
+    // Data in transit to the disk may still fail to be written.
     let written = write(&file).and_then(|()| file.sync_all()).map_err(|source| of_file(path, source));
     together(communicator, written)?;
     let finished = replacement.map_or(Ok(()), |replacement| replacement.finish().map_err(Error::from));
     together(communicator, finished)
 }
 
-/// A new file, which rank 0 has made, as each rank has opened it.
+/// Returns a new file made by rank 0, opened on each rank.
 fn begin(communicator: &Communicator, path: &Path) -> Result<(Option<Replacement>, File), Error> {
     let mut named = false;
     loop {
@@ -113,7 +113,7 @@ fn begin(communicator: &Communicator, path: &Path) -> Result<(Option<Replacement
         let expected = communicator.broadcast(0, &identity)?;
         let opened = open(&address, &expected).map_err(|source| of_file(path, source));
         let failed = communicator.all_gather(&[u8::from(opened.is_err())])?;
-        // A file without a name is not seen from other machines.
+        // A file without a name is not visible on other machines.
         if named || failed.iter().all(|failed| failed == &[0]) {
             return Ok((replacement, together(communicator, opened)?));
         }
@@ -121,7 +121,7 @@ fn begin(communicator: &Communicator, path: &Path) -> Result<(Option<Replacement
     }
 }
 
-/// Opens the file at an address, which must be the one that is meant.
+/// Opens the file at an address, which must be the expected one.
 fn open(address: &[u8], expected: &[u64]) -> io::Result<File> {
     #[cfg(unix)]
     let address = PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(address.to_vec()));
@@ -134,12 +134,12 @@ fn open(address: &[u8], expected: &[u64]) -> io::Result<File> {
     }
 }
 
-/// What tells a file from others of a machine.
+/// Identifies a file among those of a machine.
 fn identity(file: &File) -> [u64; 2] {
     #[cfg(unix)]
     if let Ok(metadata) = file.metadata() {
         use std::os::unix::fs::MetadataExt;
-        // On a file system that several machines see, each has its own number for it.
+        // On a file system shared by several machines, each has its own device number.
         return [0, metadata.ino()];
     }
     let _ = file;

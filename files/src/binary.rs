@@ -16,24 +16,24 @@ pub(super) use host::memory::ElementType;
 use host::memory::{Element, zeros};
 use host::{Real, parallel};
 
-/// Elements that one thread handles at a time.
+/// Elements that a thread handles at a time.
 const CHUNK: usize = 1 << 16;
 
-/// An array of a file: whole elements of one type.
+/// An array in a file: whole elements of one type.
 pub(super) struct Array<'a> {
     pub(super) name: &'a str,
     pub(super) element: ElementType,
     pub(super) big_endian: bool,
     pub(super) bytes: &'a [u8],
-    /// Which of the elements of the file is the first of these.
+    /// The index in the file of the first of these elements.
     pub(super) first: usize,
 }
 
-/// A number that stands in a file.
+/// A number in a file.
 trait Scalar: Copy + Display {
     const WIDTH: usize;
 
-    /// The number whose bytes begin a slice of at least as many.
+    /// Decodes the number at the beginning of a slice of at least `WIDTH` bytes.
     fn read(bytes: &[u8], big_endian: bool) -> Self;
 }
 
@@ -72,7 +72,7 @@ impl<P: Scalar> Scalar for Pair<P> {
 }
 
 impl<'a> Array<'a> {
-    /// Some of the elements, which are there.
+    /// A range of the elements, which must exist.
     pub(super) fn part(&self, elements: Range<usize>) -> Array<'a> {
         let width = self.element.width();
         let bytes = &self.bytes[elements.start * width..elements.end * width];
@@ -84,7 +84,7 @@ impl<'a> Array<'a> {
         self.bytes.len() / self.element.width()
     }
 
-    /// The elements, which are of this type: bit by bit, in parallel.
+    /// The elements, which must be of this type: bit by bit, in parallel.
     pub(super) fn exact<E: Element>(&self) -> Result<Vec<E>, String> {
         if self.element != E::TYPE {
             let (found, expected) = (self.element.name(), E::TYPE.name());
@@ -193,26 +193,26 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The nearest number of a type, unless a finite one is too large for it.
+/// The nearest number of a type; `None` if a finite one is too large for it.
 pub(super) fn rounded<T: Number>(value: f64) -> Option<T> {
     rounded_parts([value, 0.0])
 }
 
-/// The same of a complex number.
+/// The same for a complex number.
 pub(super) fn rounded_parts<T: Number>(parts: [f64; 2]) -> Option<T> {
     let nearest = T::from_parts(parts[0], parts[1]);
     let fits = |(part, nearest): (f64, f64)| part.is_infinite() || !nearest.is_infinite();
     parts.into_iter().zip(nearest.parts()).all(fits).then_some(nearest)
 }
 
-/// The nearest number of a type to an integer that `f64` need not hold.
+/// The nearest number of a type to an integer, which may not be exact in `f64`.
 fn rounded_integer<T: Number>(value: impl itoa::Integer) -> Option<T> {
-    // Through the text, so that it is rounded once.
+    // Through text, so that it is rounded once.
     let (nearest, _) = T::Real::parse_prefix(itoa::Buffer::new().format(value).as_bytes())?;
     Some(T::from_f64(nearest.to_f64()))
 }
 
-/// Elements with parts of this many bytes each, from memory, in little-endian order.
+/// Elements in memory, with parts of `width` bytes each, in little-endian order.
 pub(super) fn little_endian(elements: &[u8], width: usize) -> Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
         Cow::Borrowed(elements)

@@ -1,8 +1,8 @@
-//! How the name of a file ends.
+//! Extensions of file names.
 
 use std::path::Path;
 
-/// Whether a path ends so, in any case.
+/// Whether a path ends with this extension, in upper or lower case.
 pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     let name = path.as_os_str().as_encoded_bytes();
     name.len()

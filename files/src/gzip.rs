@@ -1,4 +1,4 @@
-//! Compressed files (RFC 1952), of one member or several.
+//! Compressed files (RFC 1952) with one or more members.
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;
@@ -13,10 +13,10 @@ use super::contents::{self, STEP};
 use super::options::ReadOptions;
 use host::error::Error;
 
-/// What every compressed file begins with.
+/// The first bytes of every compressed file.
 const MAGIC: &[u8] = &[0x1f, 0x8b];
 
-/// How hard to compress: numbers get half a percent smaller at 6, the usual level, and take twice the time.
+/// The compression level: at 6, the usual level, numbers get half a percent smaller and take twice the time.
 const LEVEL: Compression = Compression::new(3);
 
 /// Whether these are the bytes of a compressed file.
@@ -24,7 +24,7 @@ pub(super) fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// The bytes as they are, or what they decompress to.
+/// Decompresses the bytes, if they are compressed.
 pub(super) fn decompressed<'a>(
     bytes: &'a [u8],
     name: &Path,
@@ -43,16 +43,16 @@ pub(super) fn decompressed<'a>(
     Ok(Cow::Owned(text))
 }
 
-/// Everything that a decompressor yields, up to a limit.
+/// All output of a decompressor, up to a limit.
 pub(super) fn read_all(mut reader: impl Read, limit: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     while append_step(&mut reader, &mut bytes, limit)? {}
     Ok(bytes)
 }
 
-/// Appends some of what a decompressor yields; whether there was any.
+/// Appends some of a decompressor's output. Returns whether there was any.
 pub(super) fn append_step(reader: &mut impl Read, bytes: &mut Vec<u8>, limit: u64) -> Result<bool, String> {
-    // One byte more than is allowed tells whether there is more.
+    // One byte more than allowed shows whether the limit is exceeded.
     let step = (limit - bytes.len() as u64).saturating_add(1).min(STEP as u64);
     match contents::append_step(reader, bytes, step as usize) {
         Ok(_) if bytes.len() as u64 > limit => {
@@ -74,7 +74,7 @@ pub(super) fn append_member(bytes: &[u8], compressed: &mut Vec<u8>) -> io::Resul
     encoder.finish().map(drop)
 }
 
-/// A vector that is written to, which by itself aborts when memory runs out.
+/// A vector as a writer; by itself, a vector aborts when memory runs out.
 struct Appending<'a>(&'a mut Vec<u8>);
 
 impl Write for Appending<'_> {

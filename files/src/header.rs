@@ -1,6 +1,6 @@
-//! What a file says of its matrix.
+//! A file's description of its matrix.
 
-/// What the values of a file are.
+/// The kind of the values in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Field {
     /// Real numbers.
@@ -8,16 +8,16 @@ pub enum Field {
     Real,
     /// Integers of at most 64 bits.
     Integer,
-    /// None: only places are given, and each value is 1.
+    /// None: only positions are given, and each value is 1.
     Pattern,
     /// Complex numbers.
     Complex,
 }
 
-/// Which entries a file leaves out because others imply them.
+/// The entries that a file leaves out because others imply them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Symmetry {
-    /// None.
+    /// None are left out.
     #[default]
     General,
     /// Those above the diagonal: A = Aᵀ.
@@ -53,18 +53,18 @@ impl Symmetry {
     }
 }
 
-/// What a file says before its entries.
+/// The header of a file, which precedes its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header {
-    /// What the values are.
+    /// The kind of the values.
     pub field: Field,
-    /// Which entries are left out.
+    /// The entries that are left out.
     pub symmetry: Symmetry,
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Number of entries in the file, which need not be that of the matrix.
+    /// Number of entries in the file, which may differ from that of the matrix.
     pub entries: u64,
 }

@@ -1,4 +1,4 @@
-//! Any kind of file.
+//! All kinds of files.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -23,17 +23,17 @@ pub enum FileKind {
     MatrixMarket,
     /// A Rutherford-Boeing or Harwell-Boeing file, compressed or not.
     RutherfordBoeing,
-    /// What `scipy.sparse.save_npz` writes.
+    /// A file written by `scipy.sparse.save_npz`.
     Npz,
     /// A container of this library.
     Container,
 }
 
 impl FileKind {
-    /// The kind that [`write()`](super::write()) gives a file of this name.
+    /// The kind of file that [`write()`](super::write()) writes under this name.
     ///
     /// # Errors
-    /// When the name ends in none of those that it knows.
+    /// When the extension is unknown.
     pub fn of_name(path: &Path) -> Result<Self, Error> {
         let kinds = [
             (".mtx", Self::MatrixMarket),
@@ -64,18 +64,18 @@ impl fmt::Display for FileKind {
 pub struct Loaded<T: Number> {
     /// The matrix.
     pub matrix: Csr<T>,
-    /// What the file says of it.
+    /// The file's description of it.
     pub header: Header,
     /// The kind of the file.
     pub kind: FileKind,
 }
 
-/// A matrix from a file, as it is stored there.
+/// A matrix from a file, in its storage format.
 #[non_exhaustive]
 pub struct LoadedMatrix<T: Number> {
     /// The matrix.
     pub matrix: Matrix<T>,
-    /// What the file says of it.
+    /// The file's description of it.
     pub header: Header,
     /// The kind of the file.
     pub kind: FileKind,
@@ -84,22 +84,22 @@ pub struct LoadedMatrix<T: Number> {
 impl<T: Number> TryFrom<LoadedMatrix<T>> for Loaded<T> {
     type Error = Error;
 
-    /// Converts the matrix to CSR, which fails when memory runs out.
+    /// Converts the matrix to CSR, which fails if memory runs out.
     fn try_from(LoadedMatrix { matrix, header, kind }: LoadedMatrix<T>) -> Result<Self, Error> {
         Ok(Self { matrix: matrix.into_csr()?, header, kind })
     }
 }
 
-/// Reads a sparse matrix from a file of any known kind, which is told by its contents, not its name. Any of
-/// them may be compressed with gzip as a whole.
+/// Reads a sparse matrix from a file of any known kind, which is recognized by its contents, not its name. Any of them
+/// may be compressed with gzip as a whole.
 ///
-/// Takes the time and the memory of the kind's own reader; a compressed text is decompressed to memory first.
-/// The file is mapped where that is possible: do not truncate it meanwhile, because a process that reads a map
-/// behind the end of its file is ended by the system.
+/// Takes the time and the memory of the kind's own reader; a compressed text is decompressed to memory first. The file
+/// is mapped if possible: do not truncate it meanwhile, because the system kills a process that reads a map beyond the
+/// end of its file.
 ///
 /// # Errors
-/// When the file cannot be read, with what the system said; when it is of no known kind, or wrong, with what is
-/// wrong and, in a text, the line; when memory runs out.
+/// The system's error if the file cannot be read. Also when its kind is unknown, when it is invalid (the error says why
+/// and, for a text, on which line), and when memory runs out.
 ///
 /// ```no_run
 /// let loaded = files::read::<f64>("1138_bus.mtx.gz", &Default::default())?;
@@ -110,28 +110,28 @@ pub fn read<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Res
     read_matrix::<T>(path, options)?.try_into()
 }
 
-/// [`read`] without the conversion to CSR: a container's matrix stays in its storage format, as
-/// [`read_container_matrix`](super::read_container_matrix) gives it.
+/// [`read`] without the conversion to CSR: a container's matrix stays in its storage format, as with
+/// [`read_container_matrix`](super::read_container_matrix).
 ///
 /// # Errors
-/// As [`read`].
+/// As for [`read`].
 pub fn read_matrix<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<LoadedMatrix<T>, Error> {
     let path = path.as_ref();
     parse_matrix(&Contents::of(path, options)?, path, options)
 }
 
-/// [`read`] for bytes in memory; `name` stands for the path in errors.
+/// [`read`] for bytes in memory; `name` replaces the path in errors.
 ///
 /// # Errors
-/// As [`read`], but for those of the system.
+/// As for [`read`], except for the system's errors.
 pub fn parse<T: Number>(bytes: &[u8], name: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Loaded<T>, Error> {
     parse_matrix::<T>(bytes, name, options)?.try_into()
 }
 
-/// [`read_matrix`] for bytes in memory; `name` stands for the path in errors.
+/// [`read_matrix`] for bytes in memory; `name` replaces the path in errors.
 ///
 /// # Errors
-/// As [`read`], but for those of the system.
+/// As for [`read`], except for the system's errors.
 pub fn parse_matrix<T: Number>(
     bytes: &[u8],
     name: impl AsRef<Path>,
@@ -172,15 +172,15 @@ pub(crate) fn kind_of(bytes: &[u8]) -> Result<FileKind, String> {
     }
 }
 
-/// Writes a sparse matrix to a file whose name says the kind: `.mtx` and `.mtx.gz` for Matrix Market
+/// Writes a sparse matrix to a file whose extension determines its kind: `.mtx` and `.mtx.gz` for Matrix Market
 /// (`coordinate real general`), `.npz` for SciPy, `.wspmv` for a container.
 ///
-/// The file appears under its name only when it is complete. On an error nothing is left behind, and a file
-/// that was there is untouched; one that is replaced hands on its permissions.
+/// The file appears under its name only when it is complete. On an error nothing is left behind, and an existing file
+/// is untouched; a replaced file passes on its permissions.
 ///
 /// # Errors
-/// When the name ends in none of these; with what the system said; when `path` is a directory or a
-/// write-protected file; when memory runs out.
+/// When the extension is unknown, `path` is a directory or a write-protected file, or memory runs out; otherwise the
+/// system's error.
 pub fn write<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
     let path = path.as_ref();
     match FileKind::of_name(path)? {

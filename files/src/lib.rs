@@ -1,7 +1,7 @@
-//! Files: matrices as Matrix Market, Rutherford-Boeing, SciPy's `.npz` and containers of our own, and vectors
-//! as Matrix Market.
+//! Files: matrices as Matrix Market, Rutherford-Boeing, SciPy's `.npz` and our own containers, and vectors as Matrix
+//! Market.
 //!
-//! [`read`] tells the kind of a file by its contents, [`write()`] by its name.
+//! [`read`] recognizes the kind of a file by its contents, [`write()`] by its name.
 
 mod binary;
 mod container;

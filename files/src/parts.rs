@@ -1,4 +1,4 @@
-//! Files of which several readers read a part each.
+//! Files shared by several readers, each of which reads a part.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::number::Number;
 use crate::options::ReadOptions;
 use host::error::Error;
 
-/// A file that is open, by the way in which several readers can read it together.
+/// An open file, by the way in which several readers can share it.
 pub enum FileParts {
-    /// A container with a matrix in CSR: each reads some rows.
+    /// A container with a CSR matrix: each reader takes some rows.
     Rows(ContainerRows),
-    /// A Matrix Market file: each reads some portions of it.
+    /// A Matrix Market file: each reader takes some portions.
     Portions(CoordinatePortions),
-    /// Any other file: each reads all of it.
+    /// Any other file: each reader takes all of it.
     Whole(WholeFile),
 }
 
@@ -32,7 +32,7 @@ pub struct WholeFile {
 }
 
 impl FileParts {
-    /// Makes sure that `T` can be the type of the values, as far as the header says.
+    /// Checks that the values can be read as `T`, as far as the header shows.
     ///
     /// # Errors
     /// When the values are complex and `T` is not.
@@ -46,7 +46,7 @@ impl FileParts {
 }
 
 impl WholeFile {
-    /// What the file is, with an article.
+    /// The kind of the file, with an article.
     pub fn kind(&self) -> &str {
         &self.why
     }
@@ -54,18 +54,17 @@ impl WholeFile {
     /// Reads the matrix, as [`read_matrix`](crate::read_matrix) does.
     ///
     /// # Errors
-    /// As [`read_matrix`](crate::read_matrix).
+    /// As for [`read_matrix`](crate::read_matrix).
     pub fn read<T: Number>(&self, options: &ReadOptions<'_>) -> Result<LoadedMatrix<T>, Error> {
         parse_matrix(&self.contents, &self.path, options)
     }
 }
 
-/// Opens a file that several readers are to read together, those of a Matrix Market file in portions of about `portion`
-/// bytes.
-/// It is mapped where that is possible: do not truncate it meanwhile. Any reader may open it for itself, or all share it.
+/// Opens a file that several readers share, a Matrix Market file in portions of about `portion` bytes. It is mapped if
+/// possible: do not truncate it meanwhile. Each reader may open it, or all may share it.
 ///
 /// # Errors
-/// When the file cannot be read, with what the system said; when it is of no known kind, or its header is wrong.
+/// The system's error if the file cannot be read. Also when its kind is unknown, or its header is invalid.
 pub fn open_parts(path: impl AsRef<Path>, portion: usize, options: &ReadOptions<'_>) -> Result<FileParts, Error> {
     let path = path.as_ref();
     let contents = Contents::of(path, options)?;
@@ -73,7 +72,7 @@ pub fn open_parts(path: impl AsRef<Path>, portion: usize, options: &ReadOptions<
     let mut head = Vec::new();
     if compressed {
         let mut decoder = MultiGzDecoder::new(&*contents);
-        // What is wrong with it, the reader says.
+        // Errors are left to the reader.
         let _ = gzip::append_step(&mut decoder, &mut head, options.decompressed_limit);
     }
     let begin = if compressed { &*head } else { &*contents };
@@ -91,7 +90,7 @@ pub fn open_parts(path: impl AsRef<Path>, portion: usize, options: &ReadOptions<
             let how = if compressed { "compressed " } else { "" };
             Ok(whole(contents, format!("a {how}{kind} file")))
         }
-        // Whoever reads it says what is wrong with it.
+        // The error is left to the reader.
         Err(_) => Ok(whole(contents, "a file of an unknown kind".into())),
     }
 }

@@ -1,9 +1,9 @@
-//! Parts of a file as errors show them.
+//! Excerpts of a file for errors.
 
-/// Bytes that an error shows.
+/// Maximum number of bytes shown in an error.
 const SHOWN: usize = 40;
 
-/// Bytes of a file as an error shows them: in quotes, printable, and not too long.
+/// Bytes of a file as shown in an error: in quotes, printable, and not too long.
 pub(super) fn quote(bytes: &[u8]) -> String {
     if bytes.len() <= SHOWN {
         format!("'{}'", bytes.escape_ascii())

@@ -2,13 +2,13 @@
 
 use host::Real;
 
-/// A real number type that is written as text.
+/// A real number type with a text form.
 pub trait Text: Real {
-    /// The longest beginning of a text that is a decimal number, infinity or NaN, rounded to the nearest, and
-    /// its length in bytes.
+    /// The longest prefix of a text that is a decimal number, infinity or NaN, rounded to the nearest, and its length
+    /// in bytes.
     fn parse_prefix(text: &[u8]) -> Option<(Self, usize)>;
 
-    /// Appends the shortest text that reads back as the same number: `-0.0`, `inf`, `-inf` and `NaN` included.
+    /// Appends the shortest text that reads back as the same number, including `-0.0`, `inf`, `-inf` and `NaN`.
     fn append_to(self, text: &mut Vec<u8>);
 }
 

@@ -1,4 +1,4 @@
-//! The most memory that the readers take at a time, counted by an allocator of this program alone.
+//! Peak memory of the readers, measured by an allocator of this program only.
 
 mod common;
 
@@ -14,7 +14,7 @@ use files::{
 };
 use host::Csr;
 
-/// The system's allocator, which counts.
+/// The system's allocator, with counting.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -24,23 +24,23 @@ fn grow(bytes: usize) {
     MOST.fetch_max(NOW.fetch_add(bytes, Ordering::Relaxed) + bytes, Ordering::Relaxed);
 }
 
-// SAFETY: Every call is the system allocator's own, with the same arguments.
+// SAFETY: Every call is forwarded to the system allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
-        // SAFETY: The caller keeps the contract.
+        // SAFETY: The caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
-        // SAFETY: The caller keeps the contract.
+        // SAFETY: The caller upholds the contract.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: The caller keeps the contract.
+        // SAFETY: The caller upholds the contract.
         unsafe { System.dealloc(place, layout) }
     }
 
@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for Counting {
         // The system moves large blocks without holding them twice.
         grow(size.saturating_sub(layout.size()));
         NOW.fetch_sub(layout.size().saturating_sub(size), Ordering::Relaxed);
-        // SAFETY: The caller keeps the contract.
+        // SAFETY: The caller upholds the contract.
         unsafe { System.realloc(place, layout, size) }
     }
 }
@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `work` returns, and the most bytes that it had at a time.
+/// Returns the result of `work` and its peak memory in bytes.
 fn most_bytes<R>(work: impl FnOnce() -> R) -> (R, usize) {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -73,10 +73,10 @@ fn csr_bytes<T: Number>(matrix: &Csr<T>) -> usize {
     (matrix.rows() + 1) * 4 + matrix.nnz() * (4 + size_of::<T>())
 }
 
-/// What does not grow with the file.
+/// Memory that does not grow with the file.
 const FIXED: usize = 1 << 20;
 
-/// Reads a file and checks that it took at most a tenth more than its arrays, and `buffer`.
+/// Reads a file, and checks that this took at most a tenth more than its arrays, plus `buffer`.
 #[track_caller]
 fn check<T: Number>(path: &Path, buffer: usize) -> Csr<T> {
     let (loaded, most) = most_bytes(|| read::<T>(path, &ReadOptions::default()).unwrap());
@@ -84,12 +84,12 @@ fn check<T: Number>(path: &Path, buffer: usize) -> Csr<T> {
     let arrays = triplet_bytes::<T>(header.entries).max(csr_bytes(&matrix));
     let bound = arrays + arrays / 10 + buffer + FIXED;
     assert!(most <= bound, "{}: {most} bytes, more than {bound}", path.display());
-    // So large a matrix that the rest does not matter.
+    // The matrix must be large enough that the rest does not matter.
     assert!(arrays > 8 * FIXED, "{arrays}");
     matrix
 }
 
-/// A matrix with about `per_row` entries a row, in rows of uneven length, in order, some of them empty.
+/// A matrix with about `per_row` entries per row, in sorted rows of uneven length, some of them empty.
 fn example<T: Number>(rows: usize, per_row: u64) -> Csr<T> {
     let (mut row_indices, mut column_indices, mut values) = (vec![], vec![], vec![]);
     for row in 0..rows as u64 {
@@ -104,7 +104,7 @@ fn example<T: Number>(rows: usize, per_row: u64) -> Csr<T> {
     Csr::try_from_triplets(rows, rows, &row_indices, &column_indices, &values).unwrap()
 }
 
-/// The file's lines in another order.
+/// Writes the file's lines in another order.
 fn reordered(from: &Path, to: &Path, mut order: impl FnMut(&mut Vec<&str>)) {
     let text = std::fs::read_to_string(from).unwrap();
     let mut lines: Vec<_> = text.lines().collect();
@@ -147,7 +147,7 @@ fn matrix_market<T: Number>(folder: &Folder, rows: usize, per_row: u64) {
     common::assert_same(&check(&compressed, text + text / 8), &matrix);
 }
 
-/// One test, because the allocator counts for the whole program.
+/// A single test, because the allocator counts for the whole program.
 #[test]
 fn readers_keep_to_their_bounds() {
     // The same number of threads on any machine.
@@ -162,7 +162,7 @@ fn all_readers() {
     // As many rows as entries.
     matrix_market::<f64>(&folder, entries, 1);
 
-    // A symmetric file has half of the matrix.
+    // A symmetric file holds half of the matrix.
     let half = example::<f64>(entries / 4, 6);
     let (offsets, columns, values) = half.clone().into_parts();
     let (mut rows_of, mut columns_of, mut values_of) = (vec![], vec![], vec![]);
@@ -182,7 +182,7 @@ fn all_readers() {
     write_matrix_market(&path, &symmetric, options).unwrap();
     common::assert_same(&check(&path, 0), &symmetric);
 
-    // The other readers: the matrix, and what their documentation says.
+    // The other readers: the matrix plus the memory that their documentation states.
     let matrix = example::<f64>(entries / 8, 8);
     let path = folder.path("matrix.wspmv");
     write(&path, &matrix).unwrap();

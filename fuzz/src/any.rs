@@ -1,4 +1,4 @@
-//! Bytes as they are, of whatever kind they look.
+//! Bytes as they are, of whatever kind they appear to be.
 
 use files::{ReadOptions, parse};
 

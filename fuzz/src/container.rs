@@ -1,5 +1,5 @@
-//! Containers whose checksums are put right, so that what they protect is reached. A matrix that is taken is multiplied
-//! by the kernels, which must not read what is not there, and must be right.
+//! Containers with corrected checksums, so that the code behind them is reached. Accepted matrices are multiplied by
+//! the kernels, which must not access memory out of bounds, and must be correct.
 
 use files::{Number, ReadOptions, parse_matrix};
 use host::executor::Emulated;
@@ -37,7 +37,7 @@ fn check<T: Real + Number>(bytes: &[u8]) {
     }
 }
 
-/// Writes the checksums of whatever header, table and sections there are; `docs/container.md` says where they go.
+/// Writes the checksums of any existing header, table and sections; `docs/container.md` defines their positions.
 fn seal(bytes: &mut [u8]) -> Option<()> {
     let length = bytes.len() as u64;
     let sections = u32::from_le_bytes(*bytes.get(12..)?.first_chunk()?) as usize;

@@ -1,5 +1,5 @@
-//! Texts of generators, as the command line takes them. What is accepted has a canonical text that means the same, and
-//! a small matrix is generated as it was described.
+//! Texts of generators, as on the command line. An accepted text has a canonical form with the same meaning, and a
+//! small matrix is generated as described.
 
 use synthetic::Generator;
 
@@ -19,7 +19,7 @@ pub fn run(text: &str) {
     if generator.expected_bytes::<f64>() > MOST_BYTES || generator.columns() > MOST_BYTES as usize {
         return;
     }
-    // A number that no matrix has is refused when it is known, which may be only now.
+    // Sizes that no matrix can have are rejected once they are known, which may be only now.
     let Ok(matrix) = generator.generate::<f64>() else { return };
     assert_eq!((matrix.rows(), matrix.columns()), (generator.rows(), generator.columns()), "{canonical}");
     for row in 0..matrix.rows() {

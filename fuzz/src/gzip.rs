@@ -1,4 +1,4 @@
-//! Compressed bytes, with the first bytes of every compressed file put before them.
+//! Compressed bytes, prefixed with the first bytes of every compressed file.
 
 use files::{ReadOptions, parse};
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets do with their inputs. It is compiled once for all of them.
+//! The bodies of the fuzz targets, compiled once for all of them.
 
 pub mod any;
 pub mod container;

@@ -1,4 +1,4 @@
-//! Archives whose members are the input in pieces: a byte for the name, two for the length, and the contents.
+//! Archives whose members are pieces of the input: a byte for the name, two for the length, and the contents.
 
 use std::io::{Cursor, Write};
 
@@ -15,7 +15,7 @@ pub fn run(bytes: &[u8]) {
     while let Some((&[name, low, high], behind)) = rest.split_first_chunk() {
         let (contents, behind) = behind.split_at(behind.len().min(u16::from_le_bytes([low, high]).into()));
         rest = behind;
-        // A name that is there already is refused.
+        // A duplicate name is rejected.
         if archive.start_file(format!("{}.npy", NAMES[usize::from(name) % NAMES.len()]), options).is_ok() {
             archive.write_all(contents).expect("memory takes all that is written");
         }

@@ -1,4 +1,4 @@
-//! Texts with the first lines of a Rutherford-Boeing file put before them, the numbers in them taken from the input.
+//! Texts prefixed with the first lines of a Rutherford-Boeing file, with numbers taken from the input.
 
 use files::{ReadOptions, parse};
 use host::Complex;

@@ -1,16 +1,16 @@
-//! The mark of a place that holds no entry, in formats whose places have no index of their own.
+//! The mark of a slot without an entry, in formats whose slots have no index of their own.
 //!
-//! The mark is a NaN that arithmetic does not give: all bits set. It costs no memory and keeps stored zeros apart
-//! from padding. A value of the matrix that happens to look like it is stored as another NaN.
+//! The mark is a NaN that arithmetic never produces: all bits set. It costs no memory and keeps stored zeros apart from
+//! padding. A value of the matrix that happens to equal the mark is stored as another NaN.
 
 use cuda_std::{BFloat16, Code, Complex, Float16, GpuScalar, Same};
 
 /// A number that can mark the absence of an entry.
 ///
 /// # Safety
-/// [`is_absent`](Self::is_absent) depends on the number's bits alone, is true for [`ABSENT`](Self::ABSENT), and never true
-/// for what [`present`](Self::present) gives: conversions count entries once and write them later, and places outside
-/// the matrix hold the mark.
+/// [`is_absent`](Self::is_absent) depends on the number's bits alone, is true for [`ABSENT`](Self::ABSENT), and is
+/// never true for a result of [`present`](Self::present): conversions count entries first and write them later, and
+/// slots outside the matrix hold the mark.
 pub unsafe trait Absent: GpuScalar {
     /// The mark.
     const ABSENT: Self;
@@ -18,25 +18,26 @@ pub unsafe trait Absent: GpuScalar {
     /// Whether this is the mark.
     fn is_absent(self) -> bool;
 
-    /// Whether all bits are set: of what an array holds, only of the mark.
+    /// Whether all bits are set; among the numbers that an array holds, true of the mark alone.
     fn is_all_ones(self) -> bool;
 
-    /// The number as an entry is stored: itself, or a plain NaN in place of the mark.
+    /// The number as stored for an entry: itself, or a plain NaN in place of the mark.
     fn present(self) -> Self;
 }
 
-/// A number in memory that can mark the absence of an entry, whatever number it stands for.
+/// A stored number that can mark the absence of an entry, whatever number it stands for.
 pub trait Marked: Copy {
-    /// The mark; of [`Same`], which has none, nothing.
+    /// The mark; [`Same`] has none.
     const MARK: Self;
 
     /// Whether this is the mark.
     fn is_mark(self) -> bool;
 
-    /// Whether all bits are set: of what an array holds, only of the mark.
+    /// Whether all bits are set; among the numbers that an array holds, true of the mark alone.
     fn is_all_ones(self) -> bool;
 
-    /// The number as an entry is stored: itself, or a plain NaN in place of the mark. A code stands for no mark.
+    /// The number as stored for an entry: itself, or a plain NaN in place of the mark. A code never stands for the
+    /// mark.
     fn unmarked(self) -> Self;
 }
 
@@ -90,7 +91,7 @@ marked! {
     Same: Self, |_| false, Self;
 }
 
-// SAFETY: the mark is one pattern of bits, and `present` gives another one for it.
+// SAFETY: the mark is a single bit pattern, which `present` replaces.
 unsafe impl Absent for f32 {
     const ABSENT: Self = Self::from_bits(u32::MAX);
 
@@ -110,11 +111,11 @@ unsafe impl Absent for f32 {
     }
 }
 
-// SAFETY: the mark has an upper half that no other number is stored with, by `present`.
+// SAFETY: `present` makes sure that no other stored number has the mark's upper half.
 unsafe impl Absent for f64 {
     const ABSENT: Self = Self::from_bits(u64::MAX);
 
-    /// Looks at the upper half alone: a GPU compares 32 bits at a time.
+    /// Compares only the upper half, because a GPU compares 32 bits at a time.
     #[inline(always)]
     fn is_absent(self) -> bool {
         (self.to_bits() >> 32) as u32 == u32::MAX
@@ -131,7 +132,7 @@ unsafe impl Absent for f64 {
     }
 }
 
-// SAFETY: the mark has two marks as parts, and `present` leaves none in either.
+// SAFETY: both parts of the mark are marks, and `present` leaves a mark in neither part.
 unsafe impl<P: Absent> Absent for Complex<P>
 where
     Complex<P>: GpuScalar,

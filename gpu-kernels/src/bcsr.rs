@@ -10,33 +10,34 @@ use crate::reduction::sum_over_lanes;
 use crate::values::Values;
 use crate::vector::update;
 
-/// Blocks of a block row whose words are interleaved: a warp's. The last group of a block row may be smaller.
+/// Number of blocks of a block row whose words are interleaved: one per lane of a warp. The last group of a block row
+/// may be smaller.
 pub const GROUP_BLOCKS: u32 = WARP_LANES;
 
-/// `LANES` lanes a block row, each with a block at a time, 32 / `LANES` block rows a warp, and warps that stay for
-/// further block rows (the paper's Algorithm 1, with shuffles for its shared memory).
+/// `LANES` lanes per block row, each with one block at a time, and 32 / `LANES` block rows per warp; warps go on to
+/// further block rows (the paper's Algorithm 1, with shuffles instead of its shared memory).
 ///
 /// # Safety
 /// The arrays are those of a valid BCSR matrix with blocks of `SIZE` and `rows` rows, `x` has `last_column` + 1
-/// elements if there is any block, `y` one for each row; `table` has an entry for each code among the values but the mark;
-/// blocks of threads are made of whole warps.
+/// elements if there is any block, `y` one for each row; `table` has an entry for each code among the values except the
+/// mark; blocks of threads are made of whole warps.
 #[kernel((V, T): stored_each, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88], LANES: [2, 8, 32])]
 pub unsafe fn bcsr<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32, const LANES: u32>(
     /// Number of rows.
     rows: u32,
     /// The last column.
     last_column: u32,
-    /// Where each block row begins, counted in blocks; block rows + 1 offsets.
+    /// Offset of each block row, in blocks; block rows + 1 offsets.
     block_offsets: Global<u32>,
     /// The first column of each block.
     first_columns: Global<u32>,
     /// The words of the blocks, interleaved in groups of [`GROUP_BLOCKS`].
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -46,7 +47,7 @@ pub unsafe fn bcsr<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32, const L
     let values = Values { stored: values, table };
     let block_rows = rows.div_ceil(Block::<SIZE>::ROWS);
     let lane = lane_id() % LANES;
-    // The warp stays together, because its lanes meet in the sums: it goes on while its first block row exists.
+    // The warp stays together for the sums over its lanes: it continues while its first block row exists.
     let mut first_block_row = index_1d() / WARP_LANES * (WARP_LANES / LANES);
     while first_block_row < block_rows {
         let block_row = first_block_row + lane_id() / LANES;
@@ -69,8 +70,8 @@ pub unsafe fn bcsr<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32, const L
     }
 }
 
-/// The sums over every `LANES`-th block of the block row that goes from `begin` to `end`, from its `lane`-th block
-/// on; x is given by column.
+/// Sums over every `LANES`-th block, from number `lane` on, of the block row from `begin` to `end`; x is given by
+/// column.
 ///
 /// # Safety
 /// The matrix is as for [`bcsr`], and `element` may be called for columns up to `last_column`.

@@ -9,11 +9,12 @@ use crate::ell::PADDING;
 use crate::values::Values;
 use crate::vector::update;
 
-/// One thread a block row (the paper's Algorithm 2), which stops at the block row's first padding.
+/// One thread per block row (the paper's Algorithm 2), which stops at the first padding of its block row.
 ///
 /// # Safety
 /// The arrays are those of a valid BELLPACK matrix with blocks of `SIZE` and `rows` rows, `x` has `last_column` + 1
-/// elements if there is any block, `y` one for each row; `table` has an entry for each code among the values but the mark.
+/// elements if there is any block, `y` one for each row; `table` has an entry for each code among the values except the
+/// mark.
 #[kernel((V, T): stored_each, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
 pub unsafe fn bellpack<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     /// Number of rows.
@@ -22,19 +23,19 @@ pub unsafe fn bellpack<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     last_column: u32,
     /// Block rows of each partition but the last.
     partition_rows: u32,
-    /// Where each partition begins, counted in blocks of one of its block rows; partitions + 1 offsets.
+    /// Offset of each partition, in blocks of one of its block rows; partitions + 1 offsets.
     partition_offsets: Global<u32>,
-    /// Which block row each one is, in the order in which they are stored.
+    /// The block row at each stored position.
     block_rows: Global<u32>,
     /// The first column of each block, or [`PADDING`].
     first_columns: Global<u32>,
     /// The words of the blocks, interleaved over the block rows of a partition.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -65,7 +66,7 @@ pub(crate) struct BlockRows<V, T, const SIZE: u32> {
 }
 
 impl<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32> BlockRows<V, T, SIZE> {
-    /// Gives the product of each row with x to `write`.
+    /// Passes the product of each row with x to `write`.
     ///
     /// # Safety
     /// As for [`bellpack`].
@@ -96,18 +97,18 @@ impl<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32> BlockRows<V, T, SIZE>
     }
 }
 
-/// Blocks whose loads are begun together: of nine values of 8 bytes one more than elsewhere, which is faster although
-/// fewer warps fit.
+/// Number of blocks whose loads are in flight together: one more than elsewhere for nine values of 8 bytes, which is
+/// faster although fewer warps fit.
 const fn at_once<T, const SIZE: u32>() -> u32 {
     if Block::<SIZE>::PLACES == 9 && size_of::<T>() == 8 { 3 } else { Block::<SIZE>::AT_ONCE }
 }
 
-/// The sums of the block row that is stored as number `stored_row` of `stored_rows`; x is given by column.
+/// Sums of the block row stored as number `stored_row` of `stored_rows`; x is given by column.
 ///
 /// # Safety
 /// The matrix is as for [`bellpack`], and `element` may be called for columns up to `last_column`.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "they are the arrays, and which part of them")]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays and the part of them to process")]
 pub(crate) unsafe fn sums_of_block_row<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     stored_row: u32,
     stored_rows: u32,
@@ -133,13 +134,13 @@ pub(crate) unsafe fn sums_of_block_row<V: Stored<T> + Marked, T: GpuScalar, cons
     )
 }
 
-/// The sums of one block row: number `lane` of the `lanes` block rows of a partition whose blocks begin at `begin`
-/// and that is `width` blocks wide.
+/// Sums of one block row: number `lane` of the `lanes` block rows of a partition that begins at `begin` and is `width`
+/// blocks wide.
 ///
 /// # Safety
 /// As for [`sums_of_block_row`].
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "they are the arrays, and which part of them")]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays and the part of them to process")]
 unsafe fn sums_of_blocks<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     begin: u64,
     width: u32,
@@ -152,7 +153,7 @@ unsafe fn sums_of_blocks<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
 ) -> Sums<T> {
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
     let mut sums = [T::ZERO; LARGEST_SIDE];
-    // The next block's column, and where its values start.
+    // Index of the next block, and of its first value.
     let mut block = begin + u64::from(lane);
     let mut start = begin * u64::from(Block::<SIZE>::PLACES) + u64::from(lane * word_length);
     let add = |sums, start: u64, first_column: u32| {
@@ -164,7 +165,7 @@ unsafe fn sums_of_blocks<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     while at_once > 1 && left >= at_once {
         let mut first_column = PADDING;
         unrolled(at_once, |_| {
-            // Where this is padding, its values are absent.
+            // The values of padding are absent.
             first_column = first_columns.load_streaming(block);
             sums = add(sums, start, first_column);
             block += u64::from(lanes);

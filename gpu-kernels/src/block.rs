@@ -1,19 +1,19 @@
-//! Dense blocks of a sparse matrix (Choi, Singh & Vuduc 2010, §4.1): what BCSR and BELLPACK share.
+//! Dense blocks of a sparse matrix (Choi, Singh & Vuduc 2010, §4.1), shared by BCSR and BELLPACK.
 //!
-//! A block's places are numbered column by column, and cut into words of [`word_length`] values, one load each.
-//! The words of neighbouring blocks are interleaved (§4.2, §4.4): first the first words of all of them, then the
-//! second words, and so on, so that neighbouring threads, with a block each, read neighbouring addresses. Places
-//! without an entry are [marked](Marked).
+//! The slots of a block are numbered column by column and cut into words of [`word_length`] values, one load each. The
+//! words of neighbouring blocks are interleaved (§4.2, §4.4): the first words of all blocks, then the second words, and
+//! so on, so that neighbouring threads, with one block each, read neighbouring addresses. Slots without an entry are
+//! [marked](Marked).
 
 use cuda_std::{Global, GpuScalar, Stored};
 
 use crate::absent::Marked;
 use crate::values::Values;
 
-/// The most rows and columns of a block.
+/// Largest number of rows and columns of a block.
 pub const LARGEST_SIDE: usize = 8;
 
-/// Blocks of a size that kernels have as a parameter: its rows and its columns, as the two digits of one number.
+/// A block size as a kernel parameter: rows and columns are the two digits of `SIZE`.
 pub struct Block<const SIZE: u32>;
 
 impl<const SIZE: u32> Block<SIZE> {
@@ -21,9 +21,9 @@ impl<const SIZE: u32> Block<SIZE> {
     pub const ROWS: u32 = SIZE / 10;
     /// Columns of a block.
     pub const COLUMNS: u32 = SIZE % 10;
-    /// Places of a block.
+    /// Slots of a block.
     pub const PLACES: u32 = Self::ROWS * Self::COLUMNS;
-    /// Blocks whose loads are begun together, to keep the memory busy: the fewer places, the more blocks.
+    /// Number of blocks whose loads are in flight together, to keep the memory busy: the smaller the blocks, the more.
     pub const AT_ONCE: u32 = match Self::PLACES {
         0..=4 => 4,
         5..=9 => 2,
@@ -31,9 +31,8 @@ impl<const SIZE: u32> Block<SIZE> {
     };
 }
 
-/// Calls a macro with other tokens, if there are any, and the block sizes of the paper (§6.6), as name, rows and columns.
-/// This is the one list of them; that the kernels have an instance for each is checked where they are launched, by the
-/// compiler.
+/// Calls a macro with the given tokens, if any, and the block sizes of the paper (§6.6) as name, rows and columns. This
+/// is the only list of them; the compiler checks at the launches that the kernels have an instance for each.
 #[macro_export]
 macro_rules! block_sizes {
     ($callback:ident $($context:tt)*) => {
@@ -44,9 +43,9 @@ macro_rules! block_sizes {
     };
 }
 
-/// Values of one word of a block with so many places: what one load of up to 16 bytes brings, as far as it divides
-/// the block. Then every word begins aligned for its load, without padding. Values that are stored narrower lie in words of
-/// as many.
+/// Number of values in one word of a block with `places` slots: the most that one load of up to 16 bytes brings and
+/// that divides the block. Every word is then aligned for its load without padding. Values that are stored narrower lie
+/// in words of the same length.
 pub const fn word_length<T>(places: u32) -> u32 {
     let most = 16 / size_of::<T>() as u32;
     if places.is_multiple_of(most) {
@@ -58,15 +57,15 @@ pub const fn word_length<T>(places: u32) -> u32 {
     }
 }
 
-/// The sums of the rows of a block; those that the block does not have stay 0.
+/// Sums of the rows of a block; those of rows that the block lacks stay 0.
 pub(crate) type Sums<T> = [T; LARGEST_SIDE];
 
-/// `sums` with the product of one block and x, given by column. What lies outside the matrix is not read. With `SHARED`,
-/// other blocks' words may share sectors with those of one value, which then go by way of the caches.
+/// `sums` plus the product of one block and x, given by column. Nothing outside the matrix is read. With `SHARED`,
+/// words of a single value may share sectors with words of other blocks and are loaded through the caches.
 ///
 /// # Safety
 /// The words of the block begin at `start` and are `distance` values apart; `element` may be called for columns up to
-/// `last_column`, and the block has an entry in no other column. The table has an entry for each code but the mark.
+/// `last_column`, and the block has an entry in no other column. The table has an entry for each code except the mark.
 #[inline(always)]
 pub(crate) unsafe fn add_block<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32, const SHARED: bool>(
     mut sums: Sums<T>,
@@ -80,7 +79,7 @@ pub(crate) unsafe fn add_block<V: Stored<T> + Marked, T: GpuScalar, const SIZE: 
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
     let mut word = [V::default(); 4];
     let add_column = |column: u32| {
-        // Past the last column there are no entries, and any element will do.
+        // There are no entries past the last column, so any element will do.
         let element = element(first_column.wrapping_add(column).min(last_column));
         unrolled(Block::<SIZE>::ROWS, |row| {
             let place = column * Block::<SIZE>::ROWS + row;
@@ -101,12 +100,12 @@ pub(crate) unsafe fn add_block<V: Stored<T> + Marked, T: GpuScalar, const SIZE: 
     sums
 }
 
-/// Bytes of the largest block whose values are all loaded before the first is used: there are no registers for more, and
-/// of a larger one a column is loaded at a time.
+/// Size in bytes of the largest block whose values are all loaded before the first is used. Registers do not suffice
+/// for more; a larger block is loaded one column at a time.
 const MOST_AHEAD: u32 = 700;
 
-/// Calls `work` with 0, 1 and so on, `count` times, at most [`LARGEST_SIDE`], without a loop: arrays that are
-/// indexed by the number then stay in registers.
+/// Calls `work` with 0, 1, … `count` − 1, at most [`LARGEST_SIDE`] times, without a loop: arrays that are indexed by
+/// the number then stay in registers.
 #[inline(always)]
 pub(crate) fn unrolled(count: u32, mut work: impl FnMut(u32)) {
     macro_rules! each {
@@ -119,8 +118,8 @@ pub(crate) fn unrolled(count: u32, mut work: impl FnMut(u32)) {
     each!(0 1 2 3 4 5 6 7);
 }
 
-/// The `length` values from `at` on, and others that mean nothing. Single values go by way of the caches where neighbouring words share
-/// their sectors.
+/// The `length` values from `at` on, followed by meaningless ones. Single values are loaded through the caches if
+/// neighbouring words share their sectors.
 ///
 /// # Safety
 /// The values exist, and `at` is a multiple of `length`.

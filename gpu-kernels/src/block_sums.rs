@@ -6,10 +6,10 @@ use cuda_std::{GlobalMut, shared};
 
 use crate::reduction::sum_over_lanes;
 
-/// This warp's part of sum `number` of the block. A tree of depth 5.
+/// Stores this warp's part of sum `number` of the block. A tree of depth 5.
 ///
 /// # Safety
-/// All lanes of the warp are here, and the block has 8 bytes of shared memory for each of its warps and sums.
+/// All lanes of the warp call it, and the block has 8 bytes of shared memory per warp and sum.
 #[inline(always)]
 pub(crate) unsafe fn put_sum_of_warp(number: u32, sum: f64) {
     let sum = sum_over_lanes::<f64, WARP_LANES>(sum);
@@ -19,11 +19,12 @@ pub(crate) unsafe fn put_sum_of_warp(number: u32, sum: f64) {
     }
 }
 
-/// Writes the block's sums, from the first on, to where `place` says for each. As many threads add up the warps' parts.
+/// Writes the first `sums` sums of the block, each to the index that `place` returns for it. One thread per sum adds up
+/// the warps' parts.
 ///
 /// # Safety
-/// All threads of the block put their parts of all these sums before a barrier, the block has a thread for each sum, and
-/// each place is inside `results` and no other thread's.
+/// All threads of the block have stored their parts of all these sums before a barrier, the block has a thread for each
+/// sum, and each index is inside `results` and used by no other thread.
 #[inline(always)]
 pub(crate) unsafe fn store_sums_of_block(sums: u32, results: GlobalMut<f64>, place: impl Fn(u32) -> Option<u64>) {
     let (number, warps) = (thread_idx_x(), block_dim_x() / WARP_LANES);

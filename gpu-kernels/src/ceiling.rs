@@ -1,4 +1,4 @@
-//! How fast the memory is, to compare kernels with.
+//! Memory speed, as a yardstick for kernels.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, kernel};
@@ -12,9 +12,9 @@ use cuda_std::{Global, GlobalMut, kernel};
 pub unsafe fn read_only(
     /// Number of elements.
     count: u64,
-    /// What is read.
+    /// The elements to read.
     from: Global<f64>,
-    /// A sum for each thread, so that no read can be left out.
+    /// A sum per thread, so that no read can be optimized away.
     sums: GlobalMut<f64>,
 ) {
     let step = 4 * u64::from(grid_threads());
@@ -33,23 +33,24 @@ pub unsafe fn read_only(
     sums.store(index_1d(), sum);
 }
 
-/// Bytes of the pieces that global memory is read in.
+/// Bytes of a sector, the unit in which global memory is read.
 pub const SECTOR_BYTES: u64 = 32;
 
-/// Reads one number of each of `count` sectors at places that look random: what is left of the memory's speed where
-/// the elements of x that a warp needs are scattered. Each thread has four reads under way.
+/// Reads one number of each of `count` sectors at pseudo-random positions: the memory speed that remains if the
+/// elements of x that a warp needs are scattered. Each thread has four reads in flight.
 ///
 /// # Safety
-/// `from` has 4 × `sectors` elements, `sectors` is a power of two from 2 on, and `sums` has an element for each thread.
+/// `from` has 4 × `sectors` elements, `sectors` is a power of two and at least 2, and `sums` has an element for each
+/// thread.
 #[kernel]
 pub unsafe fn gather(
     /// Number of sectors that are read, some more than once.
     count: u64,
-    /// Number of sectors that there are.
+    /// Number of existing sectors.
     sectors: u64,
-    /// What is read.
+    /// The elements to read.
     from: Global<f64>,
-    /// A sum for each thread, so that no read can be left out.
+    /// A sum per thread, so that no read can be optimized away.
     sums: GlobalMut<f64>,
 ) {
     let threads = u64::from(grid_threads());
@@ -70,7 +71,7 @@ pub unsafe fn gather(
     sums.store(index_1d(), sum);
 }
 
-/// A sector below a power of two for each number: the upper half of a product is mixed into the lower one.
+/// Maps each number to a sector below a power of two: the upper half of a product is mixed into the lower one.
 #[inline(always)]
 fn scatter(number: u64, sectors: u64) -> u64 {
     let product = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,8 +1,9 @@
-//! Clustered slices: a block for each part, rows that share columns, with the part's x in shared memory.
+//! Clustered slices: one block per part, a group of rows that share columns, with the part's x in shared memory.
 //!
-//! An element of x that many rows of a part need is loaded once, wherever it lies, and an entry's column takes 16 bits:
-//! its number among those of the part. The rows of a part are in slices of 64, the longest first, two for each lane of a
-//! warp: row l and row l + 32 of the slice for lane l. Results go to the rows' own places in y.
+//! An element of x that many rows of a part need is loaded only once, wherever it lies, and an entry's column takes 16
+//! bits: its number among the columns of the part. The rows of a part are in slices of 64, the longest first, with two
+//! rows per lane of a warp: rows l and l + 32 of the slice for lane l. Results are written to the rows' original
+//! positions in y.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, sync_threads, thread_idx_x};
@@ -14,41 +15,41 @@ use crate::vector::update;
 /// Rows of a slice.
 pub const SLICE_ROWS: u32 = 2 * WARP_LANES;
 
-/// The column of a place that holds no entry. An entry's column is below.
+/// The column of a slot without an entry. Columns of entries are smaller.
 pub const NO_ENTRY: u32 = 0xFFFF;
 
-/// The row of a position that has none.
+/// The row of a position without a row.
 pub const NO_ROW: u32 = u32::MAX;
 
-/// One block a part.
+/// One block per part.
 ///
 /// # Safety
 /// The arrays are those of a valid clustered matrix; `x` has an element for each column of the matrix, `y` one for each
-/// row; `table` has an entry for each code among the values; there is a block for each part, made of whole warps, with shared
-/// memory for the elements of the columns of any part and for the table.
+/// row; `table` has an entry for each code among the values; there is a block for each part, made of whole warps, with
+/// shared memory for the elements of the columns of any part and for the table.
 #[kernel((V, T): stored)]
 pub unsafe fn clustered<V: Stored<T>, T: GpuScalar>(
-    /// The slices before each part; one more than there are parts.
+    /// Number of slices before each part; parts + 1 numbers.
     part_begins: Global<u32>,
-    /// The columns of all parts before this one, counted; one more than there are parts.
+    /// Number of columns of all parts before each one; parts + 1 numbers.
     column_begins: Global<u64>,
     /// The columns of each part.
     column_numbers: Global<u32>,
     /// The row at each position of the slices, or [`NO_ROW`].
     row_numbers: Global<u32>,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
-    /// For each lane of each column of places, two columns by their number in the part: the lower half for its first row.
+    /// Two part-local column numbers per lane of each column of slots: the lower half for the lane's first row.
     local_columns: Global<u32>,
-    /// Two values for each lane of each column of places.
+    /// Two values per lane of each column of slots.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
-    /// How many numbers that are.
+    /// Length of `table`.
     table_length: u32,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -61,7 +62,7 @@ pub unsafe fn clustered<V: Stored<T>, T: GpuScalar>(
     let count = (column_begins.load(part + 1) - column_begin) as u32;
     let column = |place: u32| column_numbers.load_streaming(column_begin + u64::from(place));
     gather(count, column, |column| x.load(column), elements);
-    // A block's x leaves the first cache too small for a table.
+    // The block's x leaves the L1 cache too small for the table.
     let held_table = dynamic::<T>(count * size_of::<T>() as u32);
     let mut entry = thread_idx_x();
     while entry < table_length {
@@ -85,11 +86,11 @@ pub unsafe fn clustered<V: Stored<T>, T: GpuScalar>(
     }
 }
 
-/// Puts the elements of x of `count` columns in shared memory, where `column` gives the column of a place and `element` its
-/// element. Four of a thread are on their way at a time.
+/// Loads the elements of x of `count` columns into shared memory; `column` returns the column of an index, and
+/// `element` its element. Each thread has four loads in flight.
 ///
 /// # Safety
-/// Both hold for all places, and shared memory has room for the elements.
+/// Both may be called for all indices below `count`, and shared memory has room for the elements.
 #[inline(always)]
 pub(crate) unsafe fn gather<T: GpuScalar>(
     count: u32,
@@ -100,7 +101,7 @@ pub(crate) unsafe fn gather<T: GpuScalar>(
     let threads = block_dim_x();
     let mut place = thread_idx_x();
     while place < count {
-        // Behind the last column, that one is loaded again.
+        // Indices past the end load the last column again.
         let places = [0, 1, 2, 3].map(|step| (place + step * threads).min(count - 1));
         let columns = places.map(&column);
         let loaded = columns.map(&element);
@@ -116,20 +117,20 @@ pub(crate) unsafe fn gather<T: GpuScalar>(
     }
 }
 
-/// What all slices of a part share.
+/// Data shared by all slices of a part.
 struct Places<V, T> {
     local_columns: Global<u32>,
     values: Global<V>,
     elements: Shared<T>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Shared<T>,
 }
 
 impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
-    /// The sums of this lane's rows of a slice.
+    /// Sums of this lane's rows of a slice.
     ///
     /// # Safety
-    /// The places exist, and shared memory holds the elements of the part's columns.
+    /// The slots exist, and shared memory holds the elements of the part's columns.
     #[inline(always)]
     unsafe fn add_slice(&self, begin: u64, end: u64) -> [T; 2] {
         let mut place = begin;
@@ -148,8 +149,8 @@ impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
         sums
     }
 
-    /// The sums of this lane's rows with their products at `COUNT` columns of places. All of these are loaded before
-    /// the first product, to keep the memory busy.
+    /// `sums` plus the products of this lane's rows at `COUNT` columns of slots. All of these are loaded before the
+    /// first product, to keep the memory busy.
     ///
     /// # Safety
     /// As for [`add_slice`](Self::add_slice).
@@ -175,8 +176,8 @@ impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
         sums
     }
 
-    /// `sum` with one more product, unless the place is padding: then the first element, which is there because some row
-    /// of the part has an entry, is loaded and left.
+    /// `sum` plus one more product, unless the slot is padding: then the first element is loaded and ignored; it exists
+    /// because some row of the part has an entry.
     #[inline(always)]
     unsafe fn add_product(&self, sum: T, column: u32, value: V) -> T {
         let element = self.elements.load(if column == NO_ENTRY { 0 } else { column });

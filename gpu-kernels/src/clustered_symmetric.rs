@@ -1,10 +1,10 @@
-//! Clustered slices in which a pair of equal entries, one on either side of the diagonal, is stored once.
+//! Clustered slices that store a pair of equal entries, one on either side of the diagonal, only once.
 //!
-//! A part has the x and the y of its rows in shared memory. An entry in the column of another row of the part stands for
-//! its mirror image as well: its product with the x of its own row is added to the y of that one. Each warp goes through
-//! its slices, a column of places in each step, and there is a barrier after each step. What a block adds in a step goes to
-//! different elements of y, because the entries are put in such an order when the matrix is made. So no addition need be
-//! atomic, and the result has the same bits every time.
+//! A part holds the x and the y of its rows in shared memory. An entry in the column of another row of the part stands
+//! for its mirror image as well: its product with the x of its own row is added to the y of the other. Each warp goes
+//! through its slices, one column of slots per step, with a barrier after each step. The entries are ordered, when the
+//! matrix is built, so that the additions of a block in one step go to different elements of y. No addition need
+//! therefore be atomic, and the result has the same bits every time.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, sync_threads, thread_idx_x};
@@ -20,33 +20,33 @@ pub const WARPS: u32 = 16;
 /// Threads of a block.
 pub const BLOCK_THREADS: u32 = WARPS * WARP_LANES;
 
-/// One block a part.
+/// One block per part.
 ///
 /// # Safety
-/// The arrays are those of a valid matrix of this format; `x` and `y` have an element for each column and row of it; there
-/// is a block of [`BLOCK_THREADS`] for each part, with shared memory for the elements of any part.
+/// The arrays are those of a valid matrix of this format; `x` and `y` have an element for each of its columns and rows;
+/// there is a block of [`BLOCK_THREADS`] for each part, with shared memory for the elements of any part.
 #[kernel(T: scalars)]
 pub unsafe fn clustered_symmetric<T: GpuScalar>(
-    /// The slices before each warp of all parts; one more than there are warps.
+    /// Number of slices before each warp of all parts; warps + 1 numbers.
     warp_begins: Global<u32>,
     /// The row at each position of the slices, or [`NO_ROW`].
     row_numbers: Global<u32>,
-    /// The other columns of all parts before this one, counted; one more than there are parts.
+    /// Number of other columns of all parts before each one; parts + 1 numbers.
     halo_begins: Global<u64>,
-    /// The columns of each part that are none of its rows', or have an entry without an image.
+    /// The columns of each part that are not among its rows, or have an entry without a mirror image.
     halo_columns: Global<u32>,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
-    /// For each lane of each column of places, two columns, the lower half for its first row: a position of the part, or,
-    /// from the number of these on, one of its other columns.
+    /// Two columns per lane of each column of slots, the lower half for the lane's first row: a position of the part,
+    /// or, from the number of positions on, one of the part's other columns.
     local_columns: Global<u32>,
-    /// Two values for each lane of each column of places.
+    /// Two values per lane of each column of slots.
     values: Global<T>,
     /// The number of columns.
     columns: u32,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -63,7 +63,7 @@ pub unsafe fn clustered_symmetric<T: GpuScalar>(
     let elements = dynamic::<T>(positions * element_bytes);
     let halo = dynamic::<T>(2 * positions * element_bytes);
 
-    // A row may have no element of x: what is no row has none.
+    // A row beyond the last column has no element of x, and neither has a position without a row.
     let x_of = |row: u32| if row < columns { x.load(row) } else { T::ZERO };
     gather(positions, |position| row_numbers.load(first + u64::from(position)), x_of, elements);
     let halo_begin = halo_begins.load(part);
@@ -82,7 +82,7 @@ pub unsafe fn clustered_symmetric<T: GpuScalar>(
     sync_threads();
 
     let part = Part { warp_begins, slice_begins, local_columns, values, sums, elements, positions };
-    // More are not on their way at a time, because there are few registers.
+    // No more loads are in flight at a time, because registers are few.
     if size_of::<T>() == 4 {
         part.add::<4>(first_warp, first_slice);
     } else {
@@ -100,7 +100,7 @@ pub unsafe fn clustered_symmetric<T: GpuScalar>(
     }
 }
 
-/// What all slices of a part share.
+/// Data shared by all slices of a part.
 struct Part<T> {
     warp_begins: Global<u32>,
     slice_begins: Global<u64>,
@@ -111,14 +111,14 @@ struct Part<T> {
     positions: u32,
 }
 
-/// Some columns of places.
+/// Several columns of slots.
 #[derive(Clone, Copy)]
 struct Batch<T, const COUNT: usize> {
     words: [u32; COUNT],
     values: [[T; 2]; COUNT],
 }
 
-/// This lane's rows of the slice that its warp multiplies.
+/// This lane's rows of the slice that its warp is multiplying.
 struct Rows<T> {
     /// The position of the first.
     own: u32,
@@ -128,16 +128,16 @@ struct Rows<T> {
     sums: [T; 2],
 }
 
-/// Where a warp is.
+/// Position of a warp in its slices.
 struct Run<T> {
-    /// The column of places.
+    /// The column of slots.
     place: u64,
     slice: u32,
-    /// The slice behind its last.
+    /// The slice past the warp's last.
     last_slice: u32,
-    /// Where the slice ends, and where the one after it does.
+    /// Ends of this slice and of the next.
     ends: [u64; 2],
-    /// Where the warp's last one does.
+    /// End of the warp's last slice.
     end: u64,
     rows: Rows<T>,
 }
@@ -160,9 +160,9 @@ impl<T: GpuScalar> Part<T> {
         let mut step = 0;
         while step < steps {
             let now = batch;
-            // The next ones are on their way while these are multiplied.
+            // The next columns are loaded while these are multiplied.
             batch = self.load::<COUNT>(run.place + COUNT as u64, end);
-            // A loop is not unrolled.
+            // A loop would not be unrolled.
             self.multiply(&now, 0, &mut run);
             if COUNT > 1 && step + 1 < steps {
                 self.multiply(&now, 1, &mut run);
@@ -180,13 +180,13 @@ impl<T: GpuScalar> Part<T> {
         }
     }
 
-    /// Multiplies a column of places, with a barrier after that.
+    /// Multiplies one column of slots, followed by a barrier.
     ///
     /// # Safety
-    /// `run` is where the warp is, and all threads of the block call it for the same step.
+    /// `run` is the warp's position, and all threads of the block call it for the same step.
     #[inline(always)]
     unsafe fn multiply<const COUNT: usize>(&self, batch: &Batch<T, COUNT>, number: usize, run: &mut Run<T>) {
-        // The last slice that has places is closed at the end.
+        // The last slice with slots is closed at the end.
         if run.place >= run.ends[0] && run.place < run.end {
             self.close(&run.rows);
             run.slice += 1;
@@ -202,7 +202,7 @@ impl<T: GpuScalar> Part<T> {
         sync_threads();
     }
 
-    /// Steps of the part: as many as its busiest warp has columns of places.
+    /// Number of steps of the part: the largest number of columns of slots among its warps.
     ///
     /// # Safety
     /// All lanes of the warp call it.
@@ -219,7 +219,7 @@ impl<T: GpuScalar> Part<T> {
         steps
     }
 
-    /// The columns of places from one on; behind the end there is padding.
+    /// The `COUNT` columns of slots from `place` on; past the end there is padding.
     ///
     /// # Safety
     /// Those before the end exist.
@@ -239,7 +239,7 @@ impl<T: GpuScalar> Part<T> {
         batch
     }
 
-    /// The rows at a position, which may be behind the last, and 32 behind it.
+    /// The rows at a position, which may be past the last, and 32 positions further.
     ///
     /// # Safety
     /// Shared memory holds the elements of the part.
@@ -251,10 +251,10 @@ impl<T: GpuScalar> Part<T> {
         Rows { own, factors, sums: [T::ZERO; 2] }
     }
 
-    /// Adds the sums of rows to those in shared memory.
+    /// Adds the sums of the rows to those in shared memory.
     ///
     /// # Safety
-    /// The rows are at positions of the part, to whose sums no other thread adds in this step.
+    /// The rows are at positions of the part, and no other thread adds to their sums in this step.
     #[inline(always)]
     unsafe fn close(&self, rows: &Rows<T>) {
         let [first, second] = [rows.own, rows.own + WARP_LANES];
@@ -262,14 +262,14 @@ impl<T: GpuScalar> Part<T> {
         self.sums.store(second, self.sums.load(second) + rows.sums[1]);
     }
 
-    /// `sum` with one more product, unless the place is padding: then the first element is loaded and left.
+    /// `sum` plus one more product, unless the slot is padding: then the first element is loaded and ignored.
     #[inline(always)]
     unsafe fn add_product(&self, sum: T, column: u32, value: T) -> T {
         let element = self.elements.load(if column == NO_ENTRY { 0 } else { column });
         if column == NO_ENTRY { sum } else { value.mul_add(element, sum) }
     }
 
-    /// Adds the product of an entry's mirror image to the sum of the row that has it, if there is one.
+    /// Adds the product of an entry's mirror image to the sum of its row, if it has a mirror image.
     #[inline(always)]
     unsafe fn add_image(&self, column: u32, own: u32, value: T, factor: T) {
         if column < self.positions && column != own {

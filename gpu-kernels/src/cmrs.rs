@@ -1,7 +1,7 @@
-//! Compressed multirow storage (Koza et al. 2014): a warp takes a strip of neighbouring rows.
+//! Compressed multirow storage (Koza et al. 2014): one warp per strip of neighbouring rows.
 //!
-//! The partial sums of a strip are in shared memory. Those of one row stand side by side, so that lanes that
-//! add to one row at the same time never meet in a bank.
+//! The partial sums of a strip are in shared memory. Those of one row are adjacent, so that lanes that add to the same
+//! row at the same time never conflict in a bank.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{grid_threads, index_1d, thread_idx_x};
@@ -12,17 +12,17 @@ use crate::Offset;
 use crate::reduction::sum_over_lanes;
 use crate::vector::update;
 
-/// Bits of a word that say in which row of its strip an entry is; the others hold its column (§4).
+/// Bits of a word that hold an entry's row in its strip; the others hold its column (§4).
 pub const ROW_BITS: u32 = 4;
 
-/// The most rows of a strip.
+/// Largest number of rows of a strip.
 pub const LARGEST_HEIGHT: u32 = 1 << ROW_BITS;
 
-/// The most columns of a matrix.
+/// Largest number of columns of a matrix.
 pub const MOST_COLUMNS: u32 = 1 << (u32::BITS - ROW_BITS);
 
-/// The word of a place that holds no entry, in padded strips alone: the last row of a strip in the last column,
-/// which padded matrices do not have.
+/// The word of a slot without an entry, in padded strips only: the last row of a strip in the last column, which padded
+/// matrices do not have.
 pub const PADDING: u32 = u32::MAX;
 
 /// Rows of a padded strip (§6.7).
@@ -49,13 +49,12 @@ pub const fn row_in_strip(word: u32) -> u32 {
     word % LARGEST_HEIGHT
 }
 
-/// One warp a strip (Algorithm 1). Each lane has its own partial sum of each row. In the end `LANES` lanes add
-/// up those of a row; `LANES` · `height` is at most 32.
+/// One warp per strip (Algorithm 1). Each lane has its own partial sum of each row. At the end, `LANES` lanes add up
+/// those of a row; `LANES` · `height` is at most 32.
 ///
 /// # Safety
-/// The arrays are those of a valid CMRS matrix with `rows` rows; `x` has an element for each column, `y` one for
-/// each row; `alignment` is 1 or 32; blocks are made of whole warps, with `height` numbers of shared memory for
-/// each thread.
+/// The arrays are those of a valid CMRS matrix with `rows` rows; `x` has an element for each column, `y` one for each
+/// row; `alignment` is 1 or 32; blocks are made of whole warps, with `height` numbers of shared memory per thread.
 #[kernel(T: scalars, O: [u32, u64], LANES: [2, 4, 8, 16])]
 pub unsafe fn cmrs<T: GpuScalar, O: Offset, const LANES: u32>(
     /// Number of rows.
@@ -73,7 +72,7 @@ pub unsafe fn cmrs<T: GpuScalar, O: Offset, const LANES: u32>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -96,7 +95,7 @@ pub unsafe fn cmrs<T: GpuScalar, O: Offset, const LANES: u32>(
         let (row_here, part) = (lane / LANES, lane % LANES);
         let mut sum = T::ZERO;
         if row_here < height {
-            // Rows begin at different places, so that lanes never meet in a bank.
+            // Rows start at different offsets, so that lanes never conflict in a bank.
             let turns = WARP_LANES / LANES;
             let mut turn = 0;
             while turn < turns {
@@ -110,19 +109,19 @@ pub unsafe fn cmrs<T: GpuScalar, O: Offset, const LANES: u32>(
         if part == 0 && row_here < height && row < rows {
             update(y, row, alpha, sum, beta);
         }
-        // The shuffles wait for all lanes as well, but only this orders their memory accesses.
+        // The shuffles synchronize all lanes as well, but only this orders their memory accesses.
         sync_warp(ALL_LANES);
         strip += grid_threads() / WARP_LANES;
     }
 }
 
-/// Adds every 32nd entry of a strip, from the lane's first one on, to the lane's partial sums. Four at a time are
-/// loaded before the first is used, to keep the memory busy, by way of the caches, because neighbouring lanes
-/// and steps share cache lines. A place outside of the strip loads the strip's first entry instead, and adds
-/// nothing.
+/// Adds every 32nd entry of a strip, from the lane's first one on, to the lane's partial sums. Four entries at a time
+/// are loaded before the first is used, to keep the memory busy, through the caches, because neighbouring lanes and
+/// steps share cache lines. A lane outside the strip loads the strip's first entry and adds nothing.
 ///
 /// # Safety
-/// As for [`cmrs`]; the strip has the entries from `begin` to `end`, the warp the 32 · height numbers of `sums`.
+/// As for [`cmrs`]; the strip has the entries from `begin` to `end`, and the 32 · height numbers of `sums` belong to
+/// the warp.
 #[inline(always)]
 unsafe fn add_entries<T: GpuScalar, O: Offset>(
     begin: O,
@@ -159,13 +158,12 @@ unsafe fn add_entries<T: GpuScalar, O: Offset>(
     }
 }
 
-/// One warp a strip of [`PADDED_HEIGHT`] rows, each with [`BUFFERS`] partial sums that lanes share (§6.7): lane
-/// l adds to number l mod [`BUFFERS`]. The entries are arranged so that no two lanes of a step add to the same one.
+/// One warp per strip of [`PADDED_HEIGHT`] rows, each with [`BUFFERS`] partial sums that lanes share (§6.7): lane l
+/// adds to number l mod [`BUFFERS`]. The entries are arranged so that no two lanes of a step add to the same sum.
 ///
 /// # Safety
-/// The arrays are those of a valid padded CMRS matrix with `rows` rows, `x` has an element for each column, `y`
-/// one for each row; blocks are made of whole warps, with [`PADDED_HEIGHT`] · [`BUFFERS`] numbers of shared
-/// memory for each warp.
+/// The arrays are those of a valid padded CMRS matrix with `rows` rows, `x` has an element for each column, `y` one for
+/// each row; blocks are made of whole warps, with [`PADDED_HEIGHT`] · [`BUFFERS`] numbers of shared memory per warp.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn cmrs_padded<T: GpuScalar, O: Offset>(
     /// Number of rows.
@@ -178,16 +176,16 @@ pub unsafe fn cmrs_padded<T: GpuScalar, O: Offset>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
     /// The result.
     y: GlobalMut<T>,
 ) {
-    /// Lanes that add up the partial sums of one row.
+    /// Lanes that add up the partial sums of a row.
     const LANES: u32 = WARP_LANES / PADDED_HEIGHT;
-    /// Partial sums of one of those lanes.
+    /// Partial sums per such lane.
     const TURNS: u32 = BUFFERS / LANES;
     let lane = lane_id();
     let warp_in_block = thread_idx_x() / WARP_LANES;
@@ -206,7 +204,7 @@ pub unsafe fn cmrs_padded<T: GpuScalar, O: Offset>(
         let mut sum = T::ZERO;
         let mut turn = 0;
         while turn < TURNS {
-            // Rows that share banks begin at different places.
+            // Rows that share banks start at different offsets.
             let buffer = part * TURNS + (turn + row_here / TURNS) % TURNS;
             sum = sum + sums.load(buffer_of(row_here, buffer));
             turn += 1;
@@ -221,12 +219,12 @@ pub unsafe fn cmrs_padded<T: GpuScalar, O: Offset>(
     }
 }
 
-/// Adds the entries of a padded strip, 32 at a time, to the partial sums; the lanes wait for each other after
-/// each step. The words and values of four steps are loaded before the first is used, to keep the memory busy.
+/// Adds the entries of a padded strip, 32 at a time, to the partial sums; the lanes synchronize after each step. The
+/// words and values of four steps are loaded before the first is used, to keep the memory busy.
 ///
 /// # Safety
-/// As for [`cmrs_padded`], and all lanes of the warp are here; the strip has the places from `begin` to `end`,
-/// both multiples of 32.
+/// As for [`cmrs_padded`], and all lanes of the warp call it; the strip has the slots from `begin` to `end`, both
+/// multiples of 32.
 #[inline(always)]
 unsafe fn add_padded_entries<T: GpuScalar, O: Offset>(
     begin: O,
@@ -239,14 +237,14 @@ unsafe fn add_padded_entries<T: GpuScalar, O: Offset>(
     let mut step = begin;
     while step < end {
         let steps = [step, step + O::from(32), step + O::from(64), step + O::from(96)];
-        // Steps past the end are padding, whatever the place they load.
+        // Steps past the end are padding, whatever they load.
         let places = steps.map(|step| (if step < end { step } else { begin }) + O::from(lane_id()));
         let mut words = places.map(|place| words.load_streaming(place));
         let values = places.map(|place| values.load_streaming(place));
         words[1] = if steps[1] < end { words[1] } else { PADDING };
         words[2] = if steps[2] < end { words[2] } else { PADDING };
         words[3] = if steps[3] < end { words[3] } else { PADDING };
-        // What padding loads is never used; without a branch here, all loads are under way together.
+        // An element loaded for padding is never used; without a branch here, all loads are in flight together.
         let elements = words.map(|word| x.load(if word == PADDING { 0 } else { column_of(word) }));
         add_in_turn(sums, words[0], values[0], elements[0]);
         add_in_turn(sums, words[1], values[1], elements[1]);
@@ -267,17 +265,17 @@ unsafe fn add_in_turn<T: GpuScalar>(sums: Shared<T>, word: u32, value: T, elemen
     sync_warp(ALL_LANES);
 }
 
-/// Where a partial sum of a padded strip is. The rows 4 i to 4 i + 3 are in different banks, and so are rows i,
-/// i + 4, i + 8 and i + 12, which meet in a step where all rows are of one length.
+/// Index of a partial sum of a padded strip. Rows 4 i to 4 i + 3 are in different banks, and so are rows i, i + 4, i +
+/// 8 and i + 12, which coincide in a step if all rows have the same length.
 #[inline(always)]
 const fn buffer_of(row_here: u32, buffer: u32) -> u32 {
     (row_here ^ (row_here / 4)) * BUFFERS + buffer
 }
 
-/// Adds a product to a partial sum, unless it is none of the strip's.
+/// Adds a product to a partial sum if the entry belongs to the strip.
 ///
 /// # Safety
-/// `place` is inside the warp's partial sums, and no other lane is at it.
+/// `place` is inside the warp's partial sums, and no other lane accesses it.
 #[inline(always)]
 unsafe fn add<T: GpuScalar>(sums: Shared<T>, inside: bool, place: u32, value: T, element: T) {
     if inside {

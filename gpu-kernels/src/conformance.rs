@@ -1,5 +1,5 @@
-//! Every operation of `cuda_std` in one kernel. Run on the emulator and on a GPU, it must give the same bits:
-//! that is what makes results of the emulator worth something.
+//! Every operation of `cuda_std` in one kernel. It must give the same bits on the emulator and on a GPU: only then are
+//! the emulator's results meaningful.
 
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, grid_threads, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::{
@@ -8,28 +8,28 @@ use cuda_std::warp::{
 };
 use cuda_std::{Global, GlobalMut, GpuFloat, GpuScalar, kernel, shared, square_root};
 
-/// Results that [`conformance`] writes for each thread.
+/// Number of results that [`conformance`] writes per thread.
 pub const RESULTS: u32 = 56;
 
-/// Writes [`RESULTS`] numbers for each thread: the result of each operation of `cuda_std` on `input`.
+/// Writes [`RESULTS`] numbers per thread: the result of each operation of `cuda_std` on `input`.
 ///
 /// # Safety
-/// Blocks are made of whole warps, with 8 bytes of shared memory for each thread; `input` has an element for
-/// each thread and three more, `singles` four elements for each thread, `sums` and `results` an element,
-/// and [`RESULTS`] elements, for each thread, `counts` an element for each block; `sums` and `counts` begin as zeros.
+/// Blocks are made of whole warps, with 8 bytes of shared memory per thread; `input` has an element for each thread and
+/// three more, `singles` four elements for each thread, `sums` and `results` an element, and [`RESULTS`] elements, for
+/// each thread, `counts` an element for each block; `sums` and `counts` are initially zero.
 #[kernel]
 pub unsafe fn conformance(
     /// Any numbers.
     input: Global<u64>,
     /// Any numbers.
     singles: Global<f32>,
-    /// Where threads of a warp add up numbers.
+    /// Sums over the threads of a warp.
     sums: GlobalMut<f64>,
-    /// Where threads of a warp add up numbers.
+    /// Sums over the threads of a warp.
     single_sums: GlobalMut<f32>,
-    /// Where threads of a block arrive.
+    /// Arrival counter of each block.
     counts: GlobalMut<u32>,
-    /// The results, those of one thread `grid_threads()` apart.
+    /// The results; those of one thread are `grid_threads()` apart.
     results: GlobalMut<u64>,
 ) {
     let thread = index_1d();
@@ -94,14 +94,14 @@ pub unsafe fn conformance(
     let [a, b] = singles.load_streaming_2(2 * thread);
     put((a - b).to_bits().into());
     put(singles.load_streaming(thread).to_bits().into());
-    // Small whole numbers: their sum is the same in any order.
+    // Sums of small whole numbers are the same in any order.
     let warp = thread - lane;
     sums.atomic_add(warp, f64::from(word % 16));
     single_sums.atomic_add(warp, (word % 16) as f32);
     sync_threads();
     put(sums.load(warp).to_bits());
     put(single_sums.load(warp).to_bits().into());
-    // Which thread is last may differ, so the result is how many are.
+    // Which thread arrives last may differ, so the result is the number of last threads.
     let is_last = counts.arrive(block_idx_x(), block_dim_x());
     words.store(thread_idx_x(), is_last.into());
     sync_threads();
@@ -116,7 +116,7 @@ pub unsafe fn conformance(
     sync_threads();
     words.store(thread_idx_x(), u32::MAX);
     sync_threads();
-    // One lane of each warp finds what was there, and the others what that one wrote.
+    // One lane of each warp finds the old value, and the others the new one.
     let of_warp = thread_idx_x() - lane;
     let first = words.compare_and_swap(of_warp, u32::MAX, 7) == u32::MAX;
     put(warp_vote_ballot(ALL_LANES, first).count_ones().into());

@@ -1,27 +1,27 @@
-//! Every operation of `cuda_std` on numbers of two parts in one kernel, as [`conformance`](crate::conformance) has those on
-//! one part.
+//! Every operation of `cuda_std` on numbers of two parts in one kernel, as [`conformance`](crate::conformance) does for
+//! numbers of one part.
 
 use cuda_std::thread::{block_dim_x, grid_threads, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, lane_id, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel, shared};
 
-/// Results that [`conformance_of_pairs`] writes for each thread.
+/// Number of results that [`conformance_of_pairs`] writes per thread.
 pub const RESULTS: u32 = 20;
 
-/// Writes [`RESULTS`] numbers for each thread: the result of each operation on `input`.
+/// Writes [`RESULTS`] numbers per thread: the result of each operation on `input`.
 ///
 /// # Safety
-/// Blocks are made of whole warps, with shared memory for a number for each thread; `input` has four elements for each
-/// thread, `sums` one, and `results` [`RESULTS`]; `sums` begins as zeros.
+/// Blocks are made of whole warps, with shared memory for one number per thread; `input` has four elements for each
+/// thread, `sums` one, and `results` [`RESULTS`]; `sums` is initially zero.
 #[kernel(T: complexes)]
 pub unsafe fn conformance_of_pairs<T: GpuScalar>(
     /// Any numbers.
     input: Global<T>,
-    /// Small whole numbers, one for each thread: their sums are the same in any order.
+    /// Small whole numbers, one per thread: their sums are the same in any order.
     whole: Global<T>,
-    /// Where threads of a warp add up numbers.
+    /// Sums over the threads of a warp.
     sums: GlobalMut<T>,
-    /// The results, those of one thread `grid_threads()` apart.
+    /// The results; those of one thread are `grid_threads()` apart.
     results: GlobalMut<T>,
 ) {
     let thread = index_1d();
@@ -55,6 +55,6 @@ pub unsafe fn conformance_of_pairs<T: GpuScalar>(
     sums.atomic_add(warp, whole.load(thread));
     sync_threads();
     put(sums.load(warp));
-    // What this thread has stored it can read.
+    // A thread can read its own stores.
     put(-results.load(thread));
 }

@@ -1,5 +1,5 @@
-//! Coordinate format, by segmented reduction: without atomics (Bell & Garland 2009, §3.4 and §3.7), the same bits
-//! every run, and with them (Anzt et al. 2020, §3.2).
+//! Coordinate format by segmented reduction: without atomics (Bell & Garland 2009, §3.4 and §3.7), with the same bits
+//! in every run, and with atomics (Anzt et al. 2020, §3.2).
 
 use cuda_std::thread::index_1d;
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_shuffle_idx, warp_vote_any};
@@ -9,11 +9,11 @@ use crate::entries::{BATCH, STEP, next_step, products_of_batch};
 use crate::reduction::{add_ended_rows, sum_over_lanes, sum_over_matching, sum_over_runs};
 use crate::vector::add;
 
-/// y ← y + α A x, but for the last row that each warp came to.
+/// y ← y + α A x, except for the last row of each warp.
 ///
-/// Each warp has one interval of entries and goes through it 32 at a time, in persistent fashion. A row's sum
-/// goes from one step to the next in a register; when the row ends, whichever warp sees the end adds the sum
-/// to y. What is left at the end of an interval goes to the carries, which [`coo_carries`] adds to y.
+/// Each warp has one interval of entries and goes through it 32 at a time, in persistent fashion. A row's sum is
+/// carried from one step to the next in a register; when the row ends, the warp that sees its end adds the sum to y.
+/// The sum left at the end of an interval goes to the carries, which [`coo_carries`] adds to y.
 ///
 /// # Safety
 /// The arrays are those of a valid COO matrix, sorted by row, with `nnz` entries; `x` has an element for each
@@ -33,13 +33,13 @@ pub unsafe fn coo_intervals<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
     /// The last row of each interval.
     carry_rows: GlobalMut<u32>,
-    /// What is left of that row's sum.
+    /// The partial sum of that row.
     carry_values: GlobalMut<T>,
 ) {
     let warp = index_1d() / WARP_LANES;
@@ -69,19 +69,19 @@ pub unsafe fn coo_intervals<T: GpuScalar>(
     }
 }
 
-/// Adds what [`coo_intervals`] left over to y. The first carry of each row has a warp, which sums all carries
-/// of that row.
+/// Adds the carries of [`coo_intervals`] to y. The first carry of each row has a warp, which sums all carries of that
+/// row.
 ///
 /// # Safety
-/// The carries are those that [`coo_intervals`] wrote for as many intervals, `y` is its `y`; blocks are made
-/// of whole warps, and there is a warp for each interval.
+/// The carries are those that [`coo_intervals`] wrote for as many intervals, and `y` is its `y`; blocks are made of
+/// whole warps, and there is a warp for each interval.
 #[kernel(T: scalars)]
 pub unsafe fn coo_carries<T: GpuScalar>(
     /// Number of carries.
     intervals: u32,
     /// The row of each carry, never decreasing.
     carry_rows: Global<u32>,
-    /// What to add to that row.
+    /// The sum to add to that row.
     carry_values: Global<T>,
     /// The factor of A x.
     alpha: T,
@@ -92,7 +92,8 @@ pub unsafe fn coo_carries<T: GpuScalar>(
     if first >= intervals {
         return;
     }
-    // Rows of a warp's carries at once, instead of a search; behind the last carry, that one is loaded again.
+    // All lanes load the rows of this warp's carries at once, instead of a search; past the last carry, that one is
+    // loaded again.
     let carry = first + lane_id();
     let there = carry < intervals;
     let carry = carry.min(intervals - 1);
@@ -118,7 +119,7 @@ pub unsafe fn coo_carries<T: GpuScalar>(
     }
 }
 
-/// Where the run of `row` that begins at `first` ends, by binary search: a row may span many intervals.
+/// End of the run of `row` that begins at `first`, by binary search: a row may span many intervals.
 ///
 /// # Safety
 /// `rows` has `count` elements, never decreasing, and `first` is below `count`.
@@ -137,12 +138,12 @@ pub(crate) unsafe fn end_of_run(rows: Global<u32>, first: u32, count: u32, row: 
     outside
 }
 
-/// y ← y + α A x with atomic additions (Algorithm 1): not the same bits every run, because additions to a row that
+/// y ← y + α A x with atomic additions (Algorithm 1): the bits vary from run to run, because additions to a row that
 /// several warps share come in any order.
 ///
-/// Each warp has one interval of entries and goes through it 32 at a time; each lane adds up for itself. When a
-/// lane comes to another row, which the warp finds by a vote, a segmented sum over the lanes leaves one addition
-/// to y for each row.
+/// Each warp has one interval of entries and goes through it 32 at a time; each lane adds up its own products. When a
+/// lane reaches another row, which the warp detects by a vote, a segmented sum over the lanes leaves one addition to y
+/// per row.
 ///
 /// # Safety
 /// As for [`coo_intervals`], without carries.
@@ -160,7 +161,7 @@ pub unsafe fn coo_atomic<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
@@ -168,7 +169,7 @@ pub unsafe fn coo_atomic<T: GpuScalar>(
     add_interval(nnz, interval, row_indices, column_indices, values, x, |row, sum| add_atomically(y, alpha, row, sum));
 }
 
-/// [`coo_atomic`] with the lanes of a row found by a match instead of a scan (§3.2.2), where groups of lanes add up
+/// Like [`coo_atomic`], but finds the lanes of a row by a match instead of a scan (§3.2.2); groups of lanes add up
 /// separately.
 ///
 /// # Safety
@@ -187,7 +188,7 @@ pub unsafe fn coo_match<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
@@ -200,8 +201,8 @@ pub unsafe fn coo_match<T: GpuScalar>(
     });
 }
 
-/// Goes through this warp's interval; all lanes hand `add` the row that they are at and what they have of it, whenever
-/// one of them leaves its row and in the end.
+/// Goes through this warp's interval; all lanes pass their current row and its partial sum to `add` whenever one of
+/// them leaves its row, and at the end.
 ///
 /// # Safety
 /// As for [`coo_atomic`].
@@ -242,11 +243,11 @@ unsafe fn add_interval<T: GpuScalar>(
     add(row, sum);
 }
 
-/// The row of this lane's entry in each of the four steps from `first` on; of the last entry before `end`, where
-/// there are no more: their products are 0, and they have nothing to add to it.
+/// The row of this lane's entry in each of the four steps from `first` on. Past `end`, it is the row of the last entry:
+/// the products there are 0 and add nothing.
 ///
 /// # Safety
-/// There are entries from `first` to `end`.
+/// The entries from `first` to `end` exist.
 #[inline(always)]
 unsafe fn rows_of_batch(first: u64, end: u64, row_indices: Global<u32>) -> [u32; 4] {
     let entry = first + u64::from(lane_id());
@@ -254,11 +255,11 @@ unsafe fn rows_of_batch(first: u64, end: u64, row_indices: Global<u32>) -> [u32;
     entries.map(|entry| row_indices.load_streaming(entry.min(end - 1)))
 }
 
-/// Adds α times the sum over each run of lanes with the same `row` to y: one addition for each run, by its last
-/// lane, where the sum comes out. (The paper's scan goes the other way, to the first lane.)
+/// Adds α times the sum over each run of lanes with the same `row` to y: one addition per run, by its last lane, which
+/// has the sum. (The paper's scan goes the other way, to the first lane.)
 ///
 /// # Safety
-/// All lanes of the warp are here; rows never decrease from lane to lane and are inside `y`.
+/// All lanes of the warp call it; rows never decrease from lane to lane and are inside `y`.
 #[inline(always)]
 unsafe fn add_atomically<T: GpuScalar>(y: GlobalMut<T>, alpha: T, row: u32, sum: T) {
     let sum = sum_over_runs(row, sum);

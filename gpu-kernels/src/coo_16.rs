@@ -1,14 +1,14 @@
-//! COO in tiles with 16-bit rows and columns, in two passes: what gathers x, and what adds up rows, each stay within
-//! the multiprocessor (propagation blocking: Beamer, Asanović & Patterson 2017).
+//! COO in tiles with 16-bit rows and columns, in two passes: the gathering of x and the summation of rows each stay
+//! within the multiprocessor (propagation blocking: Beamer, Asanović & Patterson 2017).
 //!
-//! The columns are cut into panels whose elements of x fit in shared memory, the rows into panels whose sums do. A tile is
-//! what a row panel has in a column panel. [`coo_16_products`] goes along the column panels and writes every product;
-//! [`coo_16_sums`] goes along the row panels, tile by tile, and adds them up. So an element of x that no neighbour needs
-//! costs no sector of its own, at the price of writing and reading the products.
+//! The columns are cut into panels whose elements of x fit in shared memory, the rows into panels whose sums do. A tile
+//! is the intersection of a row panel and a column panel. [`coo_16_products`] goes along the column panels and writes
+//! every product; [`coo_16_sums`] goes along the row panels, tile by tile, and adds them up. An element of x that no
+//! neighbour needs therefore costs no sector of its own, at the price of writing and reading the products.
 //!
-//! A sum is a slot in shared memory. A row of up to [`SLOT_ENTRIES`] entries has one slot, a longer one more, and its
-//! entries go to its slots by turns. The entries of a tile come in groups of at most 32, of which no two go to the same
-//! slot: the lanes of a warp add them all at once, without atomics, and so in the same order every time.
+//! A sum is a slot in shared memory. A row of up to [`SLOT_ENTRIES`] entries has one slot, a longer row has more, and
+//! its entries go to its slots in turn. The entries of a tile come in groups of at most 32, no two of which go to the
+//! same slot: the lanes of a warp add them all at once, without atomics, and therefore in the same order every time.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
@@ -21,57 +21,57 @@ use crate::search::first_in_range;
 use crate::values::Values;
 use crate::vector::update;
 
-/// The most entries of a slot.
+/// Largest number of entries of a slot.
 pub const SLOT_ENTRIES: u32 = 64;
 
-/// The most slots of a row panel: a tile has at most 2^16 entries, and a slot's number 16 bits.
+/// Largest number of slots of a row panel: a tile has at most 2^16 entries, and a slot number 16 bits.
 pub const MOST_SLOTS: u32 = 1024;
 
-/// The most columns of a column panel.
+/// Largest number of columns of a column panel.
 pub const MOST_COLUMNS: u32 = 1 << 16;
 
-/// The lowest bit of the number of groups in a tile's word; the number of entries is below.
+/// Lowest bit of the number of groups in a tile's word; the lower bits hold the number of entries.
 const GROUPS_SHIFT: u32 = 20;
 
-/// Entries whose halves of words lie together: one word for each lane, with the halves of two entries.
+/// Entries whose half words are stored together: one word per lane, with the halves of two entries.
 pub const CHUNK: u32 = 2 * WARP_LANES;
 
-/// A tile's word from how many entries and groups it has.
+/// A tile's word, from its numbers of entries and groups.
 pub const fn tile_word(entries: u32, groups: u32) -> u32 {
     entries | groups << GROUPS_SHIFT
 }
 
-/// How many entries and groups a tile has.
+/// Numbers of entries and groups of a tile.
 pub const fn tile_counts(word: u32) -> (u32, u32) {
     (word & ((1 << GROUPS_SHIFT) - 1), word >> GROUPS_SHIFT)
 }
 
-/// Slots of a row of so many entries.
+/// Number of slots of a row of `entries` entries.
 #[inline(always)]
 pub const fn slots_of(entries: u32) -> u32 {
     entries.div_ceil(SLOT_ENTRIES)
 }
 
-/// Where a pile begins when `count` entries are dealt out to so many piles by turns, and then lie pile after pile.
+/// Begin of pile `pile` when `count` entries are dealt out in turn to `piles` piles, stored one after another.
 #[inline(always)]
 pub fn pile_begin(count: u32, piles: u32, pile: u32) -> u32 {
     let piles = piles.max(1);
     pile * (count / piles) + pile.min(count % piles)
 }
 
-/// The place of an entry among those of [`pile_begin`], by its number in the order in which they are dealt out.
+/// Index of an entry in the piles of [`pile_begin`], by its number in the order of dealing.
 #[inline(always)]
 pub fn dealt_place(count: u32, piles: u32, number: u32) -> u32 {
     let piles = piles.max(1);
     pile_begin(count, piles, number % piles) + number / piles
 }
 
-/// The number of the entry in a place, the other way round than [`dealt_place`].
+/// Number of the entry at an index; the inverse of [`dealt_place`].
 #[inline(always)]
 pub fn dealt_number(count: u32, piles: u32, place: u32) -> u32 {
     let piles = piles.max(1);
     let (least, longer) = (count / piles, count % piles);
-    // The first piles have one more each.
+    // The first piles have one entry more.
     let in_longer = longer * (least + 1);
     if place < in_longer {
         place % (least + 1) * piles + place / (least + 1)
@@ -81,7 +81,7 @@ pub fn dealt_number(count: u32, piles: u32, place: u32) -> u32 {
     }
 }
 
-/// The word that holds an entry's 16 bits, and the lowest of these.
+/// The word that holds an entry's 16 bits, and their lowest bit.
 pub const fn half_of(entry: u32) -> (u32, u32) {
     (entry / CHUNK * WARP_LANES + entry % WARP_LANES, entry / WARP_LANES % 2 * 16)
 }
@@ -89,25 +89,26 @@ pub const fn half_of(entry: u32) -> (u32, u32) {
 /// The 16 bits of an entry.
 ///
 /// # Safety
-/// There is a word that holds them.
+/// The word that holds them exists.
 #[inline(always)]
 pub(crate) unsafe fn load_half(words: Global<u32>, entry: u32) -> u32 {
     let (word, shift) = half_of(entry);
     words.load(word) >> shift & 0xFFFF
 }
 
-/// The block of [`coo_16_products`] that begins a column panel before which there are so many entries and panels. The
-/// blocks of a panel begin at multiples of `block_entries`, and the first and the last of them may have less.
+/// The first block of [`coo_16_products`] of a column panel that comes after `entries` entries and `panels` panels. The
+/// blocks of a panel begin at multiples of `block_entries`; the first and the last of them may have fewer.
 pub const fn first_block(entries: u32, panels: u32, block_entries: u32) -> u32 {
     entries / block_entries + panels
 }
 
-/// The product of every entry with its element of x.
+/// Computes the product of every entry with its element of x.
 ///
 /// # Safety
-/// The arrays are those of a valid COO-16 matrix with `columns` columns and `nnz` entries, of which there is one; `x`
-/// has an element for each column, `products` one for each entry, `table` one for each code among the values; blocks are made of whole warps, with shared memory
-/// for the elements of a column panel, and there are [`first_block`] of all entries and column panels.
+/// The arrays are those of a valid COO-16 matrix with `columns` columns and `nnz` entries, at least one; `x` has an
+/// element for each column, `products` one for each entry, `table` one for each code among the values; blocks are made
+/// of whole warps, with shared memory for the elements of a column panel, and there are [`first_block`] of all entries
+/// and column panels.
 #[kernel((V, T): stored)]
 pub unsafe fn coo_16_products<V: Stored<T>, T: GpuScalar>(
     /// Number of columns.
@@ -120,15 +121,15 @@ pub unsafe fn coo_16_products<V: Stored<T>, T: GpuScalar>(
     column_panels: u32,
     /// Entries that a block multiplies, a multiple of 64.
     block_entries: u32,
-    /// Where each tile begins; those of the first row panel begin the column panels.
+    /// Offset of each tile; those of the first row panel are the offsets of the column panels.
     tile_begins: Global<u32>,
     /// The column of each entry in its panel, two in a word.
     column_offsets: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The product of each entry.
     products: GlobalMut<T>,
@@ -150,7 +151,7 @@ pub unsafe fn coo_16_products<V: Stored<T>, T: GpuScalar>(
     let mut chunk = begin / CHUNK + thread_idx_x() / WARP_LANES;
     let warps = block_dim_x() / WARP_LANES;
     while chunk * CHUNK < end {
-        // Behind the last entry, that one is loaded, so that no load waits for a comparison.
+        // Past the end, the last entry is loaded again, so that no load waits for a comparison.
         let chunks = [0, 1, 2, 3].map(|step| (chunk + step * warps).min((end - 1) / CHUNK));
         let words = chunks.map(|chunk| column_offsets.load_streaming(chunk * WARP_LANES + lane_id()));
         let entries = chunks.map(|chunk| {
@@ -175,11 +176,11 @@ pub unsafe fn coo_16_products<V: Stored<T>, T: GpuScalar>(
     }
 }
 
-/// Copies so many elements of an array, from `first` on, to shared memory. Four at a time are loaded before the first
+/// Copies `count` elements of an array, from `first` on, to shared memory. Four at a time are loaded before the first
 /// is stored.
 ///
 /// # Safety
-/// All threads of the block are here; `array` has the elements, and shared memory room for them.
+/// All threads of the block call it; `array` has the elements, and shared memory room for them.
 #[inline(always)]
 unsafe fn copy<T: GpuScalar>(array: Global<T>, first: u32, count: u32, shared: Shared<T>) {
     let mut place = thread_idx_x();
@@ -188,7 +189,7 @@ unsafe fn copy<T: GpuScalar>(array: Global<T>, first: u32, count: u32, shared: S
         let elements = places.map(|place| array.load(first + place));
         let mut step = 0;
         while step < 4 {
-            // What is behind the last element is that one again, by the same thread only.
+            // Past the end, the last element is loaded again; each element is stored only by the thread that owns it.
             let own = place + step * block_dim_x();
             if own < count {
                 shared.store(own, elements[step as usize]);
@@ -199,15 +200,15 @@ unsafe fn copy<T: GpuScalar>(array: Global<T>, first: u32, count: u32, shared: S
     }
 }
 
-/// Bytes of shared memory of a block of [`coo_16_sums`]: for each warp where 32 groups are, and its sums.
+/// Bytes of shared memory of a block of [`coo_16_sums`]: per warp, the next 32 groups and its sums.
 pub const fn sums_shared_bytes<T>(warps: u32, panel_slots: u32) -> u32 {
     warps * (WARP_LANES * size_of::<u64>() as u32 + panel_slots * size_of::<T>() as u32)
 }
 
-/// y ← α A x + β y from the product of every entry, but for what each row panel has of the row that it ends in; that goes
-/// to the carries, which [`coo_carries`](crate::coo::coo_carries) adds.
+/// y ← α A x + β y from the product of every entry, except for each row panel's part of the row in which it ends; that
+/// goes to the carries, which [`coo_carries`](crate::coo::coo_carries) adds.
 ///
-/// One warp a row panel.
+/// One warp per row panel.
 ///
 /// # Safety
 /// The arrays are those of a valid COO-16 matrix with `rows` rows; the products are those of [`coo_16_products`]; `y` has
@@ -223,13 +224,13 @@ pub unsafe fn coo_16_sums<T: GpuScalar>(
     row_panels: u32,
     /// Number of column panels.
     column_panels: u32,
-    /// The slots of all rows before each row; rows + 1 numbers.
+    /// Number of slots of all rows before each row; rows + 1 numbers.
     slot_begins: Global<u32>,
-    /// The row that each row panel ends in.
+    /// The row in which each row panel ends.
     panel_rows: Global<u32>,
-    /// Where each tile begins, row panel after row panel.
+    /// Offset of each tile, row panel after row panel.
     tile_begins: Global<u32>,
-    /// How many entries and groups each tile has.
+    /// Number of entries and groups of each tile.
     tile_words: Global<u32>,
     /// The slot of each entry in its row panel, two in a word.
     slot_offsets: Global<u32>,
@@ -241,7 +242,7 @@ pub unsafe fn coo_16_sums<T: GpuScalar>(
     beta: T,
     /// The result.
     y: GlobalMut<T>,
-    /// What is left of the row that each row panel ends in.
+    /// Partial sum of the row in which each row panel ends.
     carry_values: GlobalMut<T>,
 ) {
     let panel = index_1d() / WARP_LANES;
@@ -286,7 +287,7 @@ pub unsafe fn coo_16_sums<T: GpuScalar>(
 /// Adds the products of a row panel, tile after tile, to the sums of their slots.
 ///
 /// # Safety
-/// As for [`coo_16_sums`]: the warp is whole, and has room for its next 32 groups.
+/// As for [`coo_16_sums`]: the warp is complete, and has room for its next 32 groups.
 #[inline(always)]
 unsafe fn add_tiles<T: GpuScalar>(
     panel: u32,
@@ -299,7 +300,7 @@ unsafe fn add_tiles<T: GpuScalar>(
     let lane = lane_id();
     let mut tile = 0;
     while tile < column_panels {
-        // Each lane looks at one of the next 32 tiles.
+        // Each lane loads one of the next 32 tiles.
         let there = tile + lane < column_panels;
         let place = u64::from(panel) * u64::from(column_panels) + u64::from(tile + lane);
         let (begin, word) = if there { (tile_begins.load(place), tile_words.load(place)) } else { (0, 0) };
@@ -309,8 +310,8 @@ unsafe fn add_tiles<T: GpuScalar>(
         let all_groups = of_lane(own.end_group, WARP_LANES - 1);
         let mut first = 0;
         while first < all_groups {
-            // Each lane looks for one of the next 32 groups. All read them from shared memory, for shuffles keep it
-            // busy three times as long.
+            // Each lane finds one of the next 32 groups. All lanes read them from shared memory, because shuffles keep
+            // it busy three times as long.
             next_groups.store(lane, own.group(first + lane));
             sync_warp(ALL_LANES);
             let end = WARP_LANES.min(all_groups - first);
@@ -318,7 +319,7 @@ unsafe fn add_tiles<T: GpuScalar>(
                 let next = [0, 1, 2, 3, 4, 5, 6, 7].map(|next| number + next);
                 entries.load(next.map(|next| next_groups.load(next)))
             };
-            // The next groups are on their way while these are added.
+            // The next groups are in flight while these are added.
             let mut loaded = load(0);
             let mut number = 8;
             while number < end {
@@ -334,10 +335,10 @@ unsafe fn add_tiles<T: GpuScalar>(
     }
 }
 
-/// The sum of the slots of each lane's row; what a row has in many slots is added up by all lanes.
+/// The sum of the slots of each lane's row; the slots of a row with many slots are added up by all lanes.
 ///
 /// # Safety
-/// The warp is whole, and the slots are among the sums.
+/// The warp is complete, and the slots are among the sums.
 #[inline(always)]
 unsafe fn sum_of_slots<T: GpuScalar>(begin: u32, end: u32, sums: Shared<T>) -> T {
     let lane = lane_id();
@@ -366,36 +367,36 @@ unsafe fn sum_of_slots<T: GpuScalar>(begin: u32, end: u32, sums: Shared<T>) -> T
     sum
 }
 
-/// The number that another lane has.
+/// The value of `number` in another lane.
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 unsafe fn of_lane(number: u32, lane: u32) -> u32 {
     warp_shuffle_idx(ALL_LANES, number, lane, WARP_LANES).0
 }
 
-/// One of 32 tiles that the lanes of a warp have.
+/// One of the 32 tiles that the lanes of a warp hold.
 #[derive(Clone, Copy)]
 struct Tile {
-    /// Its first entry.
+    /// First entry of the tile.
     begin: u32,
-    /// Groups of this tile and those before it.
+    /// Number of groups of this tile and those before it.
     end_group: u32,
-    /// Its own groups.
+    /// Number of groups of this tile.
     groups: u32,
-    /// Entries of each group.
+    /// Entries per group.
     least: u32,
-    /// How many of the groups have one more.
+    /// Number of groups that have one entry more.
     longer: u32,
 }
 
 impl Tile {
-    /// Where the group of this number among those of all 32 tiles begins, and in the upper half how many entries it has;
-    /// none behind the last one.
+    /// First entry of group `number` among those of all 32 tiles, with its number of entries in the upper half; no
+    /// entries past the last group.
     ///
     /// # Safety
-    /// All lanes of the warp are here.
+    /// All lanes of the warp call it.
     #[inline(always)]
     unsafe fn group(self, number: u32) -> u64 {
         let mut lane = 0;
@@ -413,7 +414,7 @@ impl Tile {
     }
 }
 
-/// What all tiles share.
+/// Data shared by all tiles.
 struct Entries<T> {
     slot_offsets: Global<u32>,
     products: Global<T>,
@@ -421,26 +422,26 @@ struct Entries<T> {
 }
 
 impl<T: GpuScalar> Entries<T> {
-    /// What this lane has of some groups, of at most 32 entries each, all loaded at once to keep the memory busy.
+    /// This lane's entries of eight groups of at most 32 entries each, all loaded at once to keep the memory busy.
     ///
     /// # Safety
-    /// All lanes of the warp are here, with the same groups of a valid matrix, as [`Tile::group`] has them. There is an
-    /// entry.
+    /// All lanes of the warp call it, with the same groups of a valid matrix, as returned by [`Tile::group`]. There is
+    /// at least one entry.
     #[inline(always)]
     unsafe fn load(&self, groups: [u64; 8]) -> [Loaded<T>; 8] {
         groups.map(|group| {
             let (begin, count) = (group as u32, (group >> 32) as u32);
-            // Behind a group's last entry, that one is loaded, so that no load waits for a comparison.
+            // Past the end of a group, its last entry is loaded again, so that no load waits for a comparison.
             let entry = begin + lane_id().min(count.max(1) - 1);
             let (slot, product) = (load_half(self.slot_offsets, entry), self.products.load_streaming(entry));
             Loaded { count, slot, product }
         })
     }
 
-    /// Adds the products of some groups to their slots.
+    /// Adds the products of the groups to their slots.
     ///
     /// # Safety
-    /// All lanes of the warp are here, with what they loaded of the same groups.
+    /// All lanes of the warp call it, with what they loaded from the same groups.
     #[inline(always)]
     unsafe fn add(&self, groups: [Loaded<T>; 8]) {
         let mut number = 0;
@@ -455,10 +456,11 @@ impl<T: GpuScalar> Entries<T> {
     }
 }
 
-/// An entry of a group, of which each lane has one or none.
+/// An entry of a group; each lane has at most one.
 #[derive(Clone, Copy)]
 struct Loaded<T> {
-    /// Entries of the group, one for each of so many lanes. Comparing only when they are added is up to 7 % faster.
+    /// Number of entries of the group: the lanes below it have one each. Comparing only at the addition is up to 7 %
+    /// faster.
     count: u32,
     slot: u32,
     product: T,

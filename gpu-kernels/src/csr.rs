@@ -9,13 +9,13 @@ use crate::reduction::sum_over_lanes;
 use crate::values::Values;
 use crate::vector::update;
 
-/// The sum of entry times element of x, by column, over every `STEP`-th entry from `entry` on. Four entries at a time are
-/// loaded before the first is used, to keep the memory busy; by way of the caches, because neighbouring lanes and
-/// steps share cache lines.
+/// Sum of entry times element of x, by column, over every `STEP`-th entry from `entry` on. Four entries at a time are
+/// loaded before the first is used, to keep the memory busy; through the caches, because neighbouring lanes and steps
+/// share cache lines.
 ///
 /// # Safety
-/// Entries up to `end` exist, the table has what their codes stand for, `element` may be called for each of their columns, and `end` + 4 `STEP` does not
-/// overflow.
+/// Entries up to `end` exist, the table has an entry for each of their codes, `element` may be called for each of their
+/// columns, and `end` + 4 `STEP` does not overflow.
 #[inline(always)]
 pub(crate) unsafe fn sum_of_entries<V: Stored<T::Number>, T: Elements, O: Offset, const STEP: u32>(
     mut entry: O,
@@ -38,7 +38,7 @@ pub(crate) unsafe fn sum_of_entries<V: Stored<T::Number>, T: Elements, O: Offset
         entry = entry + O::from(4 * STEP);
     }
     if entry < end {
-        // What is left, at most three: behind the last entry, that one is loaded again.
+        // At most three entries are left: past the end, the last one is loaded again.
         let last = end - O::from(1);
         let clamped = |entry: O| if entry < last { entry } else { last };
         let [second, third] = [entry + O::from(STEP), entry + O::from(2 * STEP)];
@@ -54,7 +54,7 @@ pub(crate) unsafe fn sum_of_entries<V: Stored<T::Number>, T: Elements, O: Offset
     sum
 }
 
-/// One thread a row. Neighbouring threads read far apart, so this suits only rows of a few entries.
+/// One thread per row. Neighbouring threads read far apart, so this suits only rows of a few entries.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, `x` has an element for each column, `y` one for
@@ -69,11 +69,11 @@ pub unsafe fn csr_scalar<V: Stored<T>, T: GpuScalar, O: Offset>(
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -90,8 +90,8 @@ pub unsafe fn csr_scalar<V: Stored<T>, T: GpuScalar, O: Offset>(
     }
 }
 
-/// `LANES` lanes a row, 32 / `LANES` rows a warp at a time, and warps that stay for further rows; with 32
-/// lanes, the paper's vector kernel.
+/// `LANES` lanes per row and 32 / `LANES` rows per warp at a time; warps go on to further rows. With 32 lanes, this is
+/// the paper's vector kernel.
 ///
 /// # Safety
 /// As for [`csr_scalar`], and blocks are made of whole warps.
@@ -105,11 +105,11 @@ pub unsafe fn csr_vector<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -122,10 +122,10 @@ pub unsafe fn csr_vector<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32
     });
 }
 
-/// Gives the product of each row with x to `write`, in one of the `LANES` lanes that share the row.
+/// Passes the product of each row with x to `write`, in one of the `LANES` lanes that share the row.
 ///
 /// # Safety
-/// As for [`csr_vector`], and all lanes of the warp are here.
+/// As for [`csr_vector`], and all lanes of the warp call it.
 #[inline(always)]
 pub(crate) unsafe fn multiply_by_lanes<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32>(
     rows: u32,
@@ -137,7 +137,7 @@ pub(crate) unsafe fn multiply_by_lanes<V: Stored<T>, T: GpuScalar, O: Offset, co
 ) {
     let lane = lane_id() % LANES;
     let row_in_warp = lane_id() / LANES;
-    // The warp stays together, because its lanes meet in the sum: it goes on while its first row exists.
+    // The warp stays together for the sum over its lanes: it continues while its first row exists.
     let mut first_row = index_1d() / WARP_LANES * (WARP_LANES / LANES);
     while first_row < rows {
         let row = first_row + row_in_warp;

@@ -1,5 +1,5 @@
 //! CSR with equal shares of entries for all warps (CSRI; Anzt et al. 2020, §3.3), by segmented reduction: without
-//! atomics, the same bits every run, and with them.
+//! atomics, with the same bits in every run, and with atomics.
 
 use cuda_std::thread::index_1d;
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx};
@@ -11,7 +11,7 @@ use crate::reduction::{add_ended_rows, sum_over_lanes};
 use crate::search::first_that;
 use crate::vector::add;
 
-/// y ← y + α A x, but for the last row that each warp came to, which goes to the carries; the kernel
+/// y ← y + α A x, except for the last row of each warp, which goes to the carries; the kernel
 /// [`coo_carries`](crate::coo::coo_carries) adds them.
 ///
 /// # Safety
@@ -34,13 +34,13 @@ pub unsafe fn csr_load_balanced<T: GpuScalar, O: Offset>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
     /// The last row of each interval.
     carry_rows: GlobalMut<u32>,
-    /// What is left of that row's sum.
+    /// The partial sum of that row.
     carry_values: GlobalMut<T>,
 ) {
     let warp = index_1d() / WARP_LANES;
@@ -49,7 +49,7 @@ pub unsafe fn csr_load_balanced<T: GpuScalar, O: Offset>(
         return;
     }
     let end = nnz.min(begin + interval);
-    // A row ends in one interval only.
+    // A row ends in only one interval.
     let add = |row, sum| add(y, row, alpha, sum);
     let (row, sum) = add_interval(begin, end, rows, row_offsets, column_indices, values, x, add);
     if lane_id() == 0 {
@@ -58,8 +58,8 @@ pub unsafe fn csr_load_balanced<T: GpuScalar, O: Offset>(
     }
 }
 
-/// y ← y + α A x with atomic additions, as the paper has it: not the same bits every run, because additions to a row
-/// that several warps share come in any order.
+/// y ← y + α A x with atomic additions, as in the paper: the bits vary from run to run, because additions to a row that
+/// several warps share come in any order.
 ///
 /// # Safety
 /// As for [`csr_load_balanced`], without carries.
@@ -79,7 +79,7 @@ pub unsafe fn csr_load_balanced_atomic<T: GpuScalar, O: Offset>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
@@ -98,17 +98,17 @@ pub unsafe fn csr_load_balanced_atomic<T: GpuScalar, O: Offset>(
     }
 }
 
-/// Hands each row that ends between the entries `begin` and `end` to `add`, with the sum of its products from `begin`
-/// on, and returns the last row with, in lane 0, what is left of its sum.
+/// Passes each row that ends between the entries `begin` and `end` to `add`, with the sum of its products from `begin`
+/// on, and returns the last row and, in lane 0, its partial sum.
 ///
-/// The warp finds its first row by a search of the row offsets, and goes through the entries 32 at a time. As long as a
-/// row goes on, each lane adds up for itself; only a step in which a row ends takes a segmented reduction.
+/// The warp finds its first row by a search of the row offsets, and goes through the entries 32 at a time. While a row
+/// continues, each lane adds up its own products; only a step in which a row ends needs a segmented reduction.
 ///
 /// # Safety
-/// The matrix is as for [`csr_load_balanced`]; all lanes of the warp are here, and there are entries from `begin` to
-/// `end`; `add` may be called with each of their rows.
+/// The matrix is as for [`csr_load_balanced`]; all lanes of the warp call it, and the entries from `begin` to `end`
+/// exist; `add` may be called with each of their rows.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "they are the arrays, and which part of them")]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays and the part of them to process")]
 unsafe fn add_interval<T: GpuScalar, O: Offset>(
     begin: u64,
     end: u64,
@@ -122,14 +122,14 @@ unsafe fn add_interval<T: GpuScalar, O: Offset>(
     let lane = lane_id();
     let mut row = first_that(0, rows, |row| row_offsets.load(row + 1).widen() > begin);
     let mut row_end = row_offsets.load(row + 1).widen();
-    // What the row has so far: one part in each lane, or all in lane 0.
+    // Sum of the row so far: one part per lane, or all in lane 0.
     let mut sum = T::ZERO;
     let mut in_all_lanes = false;
     let mut first = begin;
     while first < end {
         let mut products = products_of_batch(first, end, column_indices, values, x);
         let batch_end = end.min(first + BATCH);
-        // With the test at its end, the loop takes few enough registers in float32 for all warps to fit.
+        // With the test at its end, the loop needs few enough registers in float32 for all warps to fit.
         loop {
             let next = first + STEP;
             let step_end = end.min(next);
@@ -160,11 +160,11 @@ unsafe fn add_interval<T: GpuScalar, O: Offset>(
     (row, sum)
 }
 
-/// The row of this lane's entry in the step from `first` to `end`; of the last entry, where there are no more.
-/// Runs of empty rows are skipped by search.
+/// The row of this lane's entry in the step from `first` to `end`; past the end, that of the last entry. Runs of empty
+/// rows are skipped by search.
 ///
 /// # Safety
-/// All lanes of the warp are here. There are 1 to 32 entries from `first` to `end`, none of them in a row before
+/// All lanes of the warp call it. There are 1 to 32 entries from `first` to `end`, none of them in a row before
 /// `window`, which ends at `first` or after.
 #[inline(always)]
 pub(crate) unsafe fn rows_of_step<O: Offset>(
@@ -179,7 +179,7 @@ pub(crate) unsafe fn rows_of_step<O: Offset>(
     let mut own_row = window;
     let mut known = 0;
     loop {
-        // Each lane holds where one of 32 rows ends, counted from `first`, as far as that matters here.
+        // Each lane holds the end of one of 32 rows, relative to `first` and clamped to a step.
         let row_end = row_offsets.load(rows.min(window + lane_id() + 1)).widen();
         let row_end = (row_end - first).min(STEP) as u32;
         let row = window + ended_at(row_end, place);
@@ -195,10 +195,10 @@ pub(crate) unsafe fn rows_of_step<O: Offset>(
     }
 }
 
-/// How many lanes have a row that has ended at `place`, at most 31; the ends never decrease from lane to lane.
+/// Number of lanes whose row has ended at `place`, at most 31; the ends never decrease from lane to lane.
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 unsafe fn ended_at(row_end: u32, place: u32) -> u32 {
     let mut ended = 0;

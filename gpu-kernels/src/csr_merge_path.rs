@@ -1,10 +1,10 @@
-//! CSR with equal shares of rows and entries for all warps (merge path; Anzt et al. 2020, Table 5), without
-//! atomics: the same bits every run.
+//! CSR with equal shares of rows and entries for all warps (merge path; Anzt et al. 2020, Table 5), without atomics:
+//! the same bits in every run.
 //!
-//! The ends of the rows and the entries are merged into one list, in which a row's end comes right after its
-//! entries. The end of row i is item `row_offsets[i + 1] + i`, so where an item lies in both lists (where the
-//! path crosses that diagonal) is one search. However the entries are spread over the rows, and however many rows
-//! are empty, equal shares of the list are equal work.
+//! The row ends and the entries are merged into one list, in which a row's end comes right after its entries. The end
+//! of row i is item `row_offsets[i + 1] + i`, so one search finds an item's position in both lists (the point where the
+//! path crosses that diagonal). However the entries are spread over the rows, and however many rows are empty, equal
+//! shares of the list are equal work.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{index_1d, thread_idx_x};
@@ -19,26 +19,26 @@ use crate::vector::update;
 /// Items that a lane takes from each tile; odd, so that lanes read different banks of shared memory.
 const LANE_ITEMS: u32 = 7;
 
-/// Items that a warp takes at a time.
+/// Items that a warp processes at a time.
 const TILE: u32 = LANE_ITEMS * WARP_LANES;
 
-/// Bytes of shared memory that a warp needs for values of `T`. A tile's products take them, and where rows
-/// end, the place of a product.
+/// Bytes of shared memory that a warp needs for values of `T`. They hold a tile's products and, in the space of one
+/// product each, its row ends.
 pub const fn shared_bytes<T>() -> u32 {
     TILE * size_of::<T>() as u32
 }
 
-/// y ← α A x + β y, but for what each warp has of its last row, which it does not see the end of; that goes to
-/// the carries, which [`coo_carries`](crate::coo::coo_carries) adds.
+/// y ← α A x + β y, except for each warp's part of its last row, whose end it does not see; that goes to the carries,
+/// which [`coo_carries`](crate::coo::coo_carries) adds.
 ///
-/// Each warp has one interval of the merged list and goes through it tile by tile. The products of a tile go to
-/// shared memory; then each lane adds up its own few items in turn, and a segmented sum over the lanes joins the
-/// rows that cross from one to the next.
+/// Each warp has one interval of the merged list and goes through it tile by tile. The products of a tile go to shared
+/// memory; then each lane adds up its own few items sequentially, and a segmented sum over the lanes joins the rows
+/// that span several lanes.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each
-/// column, `y` one for each row; the carries have one element for each interval; blocks are made of whole warps,
-/// with [`shared_bytes`] for each.
+/// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each column,
+/// `y` one for each row; the carries have one element for each interval; blocks are made of whole warps, with
+/// [`shared_bytes`] per warp.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_merge_path<T: GpuScalar, O: Offset>(
     /// Number of rows.
@@ -55,15 +55,15 @@ pub unsafe fn csr_merge_path<T: GpuScalar, O: Offset>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
     /// The result.
     y: GlobalMut<T>,
-    /// The row that each interval ends in.
+    /// The row in which each interval ends.
     carry_rows: GlobalMut<u32>,
-    /// What is left of that row's sum.
+    /// The partial sum of that row.
     carry_values: GlobalMut<T>,
 ) {
     let warp = index_1d() / WARP_LANES;
@@ -91,30 +91,30 @@ pub unsafe fn csr_merge_path<T: GpuScalar, O: Offset>(
         item += u64::from(items);
     }
     if lane_id() == 0 {
-        // Behind the last row there is nothing, and any row can have it.
+        // Past the last row the carry is zero, and may go to any row.
         carry_rows.store(warp, row.min(rows - 1));
         carry_values.store(warp, carry);
     }
 }
 
-/// The row that `item` lies in: the first of the rows from `low` to `high` whose end is not before it, or `high`.
+/// The row that contains `item`: the first of the rows from `low` to `high` whose end is not before it, or `high`.
 ///
 /// # Safety
-/// All lanes of the warp are here, with the same arguments; the rows have offsets.
+/// All lanes of the warp call it, with the same arguments; the rows have offsets.
 #[inline(always)]
 unsafe fn row_at<O: Offset>(item: u64, low: u32, high: u32, row_offsets: Global<O>) -> u32 {
     first_that(low, high, |row| row_offsets.load(row + 1).widen() + u64::from(row) >= item)
 }
 
-/// Some neighbouring items of the merged list, in the shared memory of a warp.
+/// Neighbouring items of the merged list, in the shared memory of a warp.
 struct Tile<T> {
-    /// Rows that end in the tile. They are counted from its first one.
+    /// Number of rows that end in the tile. Rows are numbered from the tile's first.
     ended: u32,
-    /// Entries in the tile.
+    /// Number of entries in the tile.
     entries: u32,
     /// The product of each entry.
     products: Shared<T>,
-    /// The entry that each row ends before.
+    /// The entry before which each row ends.
     row_ends: Shared<u32>,
 }
 
@@ -128,7 +128,7 @@ impl<T: GpuScalar> Tile<T> {
         Self { ended, entries, products, row_ends }
     }
 
-    /// Writes where the rows end.
+    /// Writes the row ends.
     ///
     /// # Safety
     /// The tile's rows begin with `row`, its entries with `first_entry`.
@@ -149,7 +149,7 @@ impl<T: GpuScalar> Tile<T> {
     /// The tile's entries begin with `first_entry`, and `x` has an element for each of their columns.
     #[inline(always)]
     unsafe fn write_products(&self, first_entry: u64, column_indices: Global<u32>, values: Global<T>, x: Global<T>) {
-        // One address for all steps: with an address for each, ptxas has no registers left to load them all at once.
+        // One address for all steps: with an address per step, ptxas lacks the registers to load them all at once.
         let first = first_entry + u64::from(lane_id());
         let steps = [0, 1, 2, 3, 4, 5, 6].map(|step| step * WARP_LANES);
         let inside = steps.map(|step| lane_id() + step < self.entries);
@@ -178,11 +178,11 @@ impl<T: GpuScalar> Tile<T> {
         }
     }
 
-    /// Adds up each row, to which `carry` is what the first one has from earlier tiles, and gives those that end
-    /// to `finish`. Returns what is left for the row after them.
+    /// Adds up each row, the first one with its `carry` from earlier tiles, and passes those that end to `finish`.
+    /// Returns the partial sum of the row after them.
     ///
     /// # Safety
-    /// All lanes of the warp are here, and the tile is written.
+    /// All lanes of the warp call it, and the tile is written.
     #[inline(always)]
     unsafe fn add_up(&self, carry: T, finish: impl Fn(u32, T)) -> T {
         let lane = lane_id();
@@ -196,7 +196,7 @@ impl<T: GpuScalar> Tile<T> {
         while item < end {
             let entry = item - row;
             if row < self.ended && self.row_ends.load(row) <= entry {
-                // Lanes before this one may have a part of its first row.
+                // Earlier lanes may have a part of this lane's first row.
                 if row == first_row {
                     first_sum = sum;
                 } else {
@@ -217,10 +217,10 @@ impl<T: GpuScalar> Tile<T> {
         warp_shuffle_idx(ALL_LANES, left, WARP_LANES - 1, WARP_LANES).0
     }
 
-    /// The row that an item of the tile lies in.
+    /// The row that contains an item of the tile.
     ///
     /// # Safety
-    /// The tile is written, and the item in it or just behind it.
+    /// The tile is written, and the item is in it or just past it.
     #[inline(always)]
     unsafe fn row_at(&self, item: u32) -> u32 {
         let mut low = item.saturating_sub(self.entries);

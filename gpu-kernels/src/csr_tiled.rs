@@ -1,11 +1,11 @@
-//! CSR with equal tiles of rows and entries for all blocks: the merge path (Anzt et al. 2020, Table 5) says where a tile
-//! begins, and within it groups of lanes add up whole rows, as in CSR-Adaptive (Greathouse & Daga 2014). Without
-//! atomics: the same bits every run. Where tiles are few, [`csr_tiled_arriving`](crate::csr_tiled_arriving) does without
-//! the second launch.
+//! CSR with equal tiles of rows and entries for all blocks: the merge path (Anzt et al. 2020, Table 5) determines where
+//! a tile begins, and within it groups of lanes add up whole rows, as in CSR-Adaptive (Greathouse & Daga 2014). Without
+//! atomics: the same bits in every run. For few tiles, [`csr_tiled_arriving`](crate::csr_tiled_arriving) saves the
+//! second launch.
 //!
-//! As for [`csr_merge_path`](crate::csr_merge_path::csr_merge_path), the ends of the rows and the entries are merged
-//! into one list, and the end of row i is item `row_offsets[i + 1] + i`. The rows that tiles end in depend on the
-//! matrix alone: [`csr_tile_rows`] finds them once, for all multiplications.
+//! As for [`csr_merge_path`](crate::csr_merge_path::csr_merge_path), the row ends and the entries are merged into one
+//! list, and the end of row i is item `row_offsets[i + 1] + i`. The rows in which tiles end depend only on the matrix:
+//! [`csr_tile_rows`] finds them once, for all multiplications.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
@@ -21,28 +21,28 @@ use crate::vector::update;
 /// Entries that a thread of a block can load.
 pub(crate) const THREAD_ENTRIES: u32 = 8;
 
-/// A lane adds up about as many entries of a row, as far as a warp has lanes.
+/// Approximate number of entries of a row that a lane adds up, as far as a warp has lanes.
 const LANE_ENTRIES: u32 = 4;
 
-/// A row with more entries for each lane of its group is left to the whole warp.
+/// A row with more entries per lane of its group is left to the whole warp.
 const LONG: u32 = 4 * LANE_ENTRIES;
 
-/// Bytes of shared memory that a block of so many threads needs for values of `T`.
+/// Bytes of shared memory that a block of `threads` threads needs for values of `T`.
 pub const fn shared_bytes<T>(threads: u32) -> u32 {
     THREAD_ENTRIES * threads * size_of::<T>() as u32
 }
 
-/// Items of the tile of a block of so many threads. There is room for one warp's entries more, because a block loads
-/// from a multiple of 32 entries on: otherwise every warp would ask for one sector more than it needs of each array.
+/// Number of items of the tile of a block of `threads` threads. One warp's entries are left free, because a block loads
+/// from a multiple of 32 entries on: otherwise every warp would request one sector more than it needs of each array.
 pub const fn tile_items(threads: u32) -> u32 {
     THREAD_ENTRIES * threads - WARP_LANES
 }
 
-/// The row that each tile ends in: of the last tile, the last row.
+/// Finds the row in which each tile ends; for the last tile, the last row.
 ///
 /// # Safety
-/// The row offsets are those of a valid CSR matrix with `rows` rows, of which there is one, and `carry_rows` has an
-/// element for each tile.
+/// The row offsets are those of a valid CSR matrix with `rows` rows, at least one, and `carry_rows` has an element for
+/// each tile.
 #[kernel(O: [u32, u64])]
 pub unsafe fn csr_tile_rows<O: Offset>(
     /// Number of rows.
@@ -53,7 +53,7 @@ pub unsafe fn csr_tile_rows<O: Offset>(
     tile_items: u32,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,
-    /// The row that each tile ends in.
+    /// The row in which each tile ends.
     carry_rows: GlobalMut<u32>,
 ) {
     let tile = index_1d();
@@ -64,16 +64,16 @@ pub unsafe fn csr_tile_rows<O: Offset>(
     }
 }
 
-/// y ← α A x + β y, but for what each tile has of the row that it ends in; that goes to the carries, which
+/// y ← α A x + β y, except for each tile's part of the row in which it ends; that goes to the carries, which
 /// [`coo_carries`](crate::coo::coo_carries) adds.
 ///
-/// Each block has one tile. Its products go to shared memory, and then each row is added up by as many lanes as suit
-/// the mean row of the tile. Rows that are much longer are left to the whole warp.
+/// Each block has one tile. Its products go to shared memory, and then each row is added up by a number of lanes that
+/// suits the mean row of the tile. Rows that are much longer are left to the whole warp.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each column,
-/// `y` one for each row; `table` has an entry for each code among the values; the carries have one element for each tile of [`tile_items`], and the rows of
-/// [`csr_tile_rows`]; blocks are made of whole warps, with [`shared_bytes`].
+/// `y` one for each row; `table` has an entry for each code among the values; the carries have one element for each
+/// tile of [`tile_items`], and the rows of [`csr_tile_rows`]; blocks are made of whole warps, with [`shared_bytes`].
 #[kernel((V, T): stored, O: [u32, u64])]
 pub unsafe fn csr_tiled<V: Stored<T>, T: GpuScalar, O: Offset>(
     /// Number of rows.
@@ -86,19 +86,19 @@ pub unsafe fn csr_tiled<V: Stored<T>, T: GpuScalar, O: Offset>(
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
     /// The result.
     y: GlobalMut<T>,
-    /// The row that each tile ends in.
+    /// The row in which each tile ends.
     carry_rows: Global<u32>,
-    /// What is left of that row's sum.
+    /// The partial sum of that row.
     carry_values: GlobalMut<T>,
 ) {
     let tile = block_idx_x();
@@ -140,19 +140,19 @@ pub unsafe fn csr_tiled<V: Stored<T>, T: GpuScalar, O: Offset>(
     });
 }
 
-/// The places of a tile's entries among those that a block can load.
+/// Positions of a tile's entries among those that a block can load.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     pub begin: u32,
     pub end: u32,
 }
 
-/// This thread's products of the entries at `range` with x, 0 at other places. All entries are loaded before the first
-/// product, to keep the memory busy.
+/// This thread's products of the entries in `range` with x, 0 at other positions. All entries are loaded before the
+/// first product, to keep the memory busy.
 ///
 /// # Safety
-/// There are these entries, and all before them; the entry of place 0 is `place_0`. `x` has an element for each of
-/// their columns, and the table one for each of their codes.
+/// These entries and all before them exist; the entry at position 0 is `place_0`. `x` has an element for each of their
+/// columns, and the table one for each of their codes.
 #[inline(always)]
 pub(crate) unsafe fn products<V: Stored<T>, T: GpuScalar>(
     place_0: u64,
@@ -165,7 +165,7 @@ pub(crate) unsafe fn products<V: Stored<T>, T: GpuScalar>(
         return [T::ZERO; THREAD_ENTRIES as usize];
     }
     let places = [0, 1, 2, 3, 4, 5, 6, 7].map(|step| thread_idx_x() + step * block_dim_x());
-    // Behind the last entry, that one is loaded, so that no load waits for a comparison.
+    // Past the end, the last entry is loaded again, so that no load waits for a comparison.
     let loaded = places.map(|place| place_0 + u64::from(place.min(range.end - 1)));
     let columns = loaded.map(|entry| column_indices.load_streaming(entry));
     let stored = loaded.map(|entry| values.stored.load_streaming(entry));
@@ -178,7 +178,7 @@ pub(crate) unsafe fn products<V: Stored<T>, T: GpuScalar>(
     [product(0), product(1), product(2), product(3), product(4), product(5), product(6), product(7)]
 }
 
-/// The sum of some products, as a tree.
+/// Sum of the products, as a tree.
 #[inline(always)]
 pub(crate) fn add_up<T: GpuScalar>(products: [T; THREAD_ENTRIES as usize]) -> T {
     let [a, b, c, d, e, f, g, h] = products;
@@ -188,7 +188,7 @@ pub(crate) fn add_up<T: GpuScalar>(products: [T; THREAD_ENTRIES as usize]) -> T 
 /// The sum of `value` over the block, in its first thread.
 ///
 /// # Safety
-/// All threads of the block are here; blocks are made of whole warps, and have shared memory for a value of each.
+/// All threads of the block call it; blocks are made of whole warps, and have shared memory for a value per warp.
 #[inline(always)]
 pub(crate) unsafe fn sum_over_block<T: GpuScalar>(value: T) -> T {
     let sums = dynamic::<T>(0);
@@ -203,30 +203,30 @@ pub(crate) unsafe fn sum_over_block<T: GpuScalar>(value: T) -> T {
 
 /// The rows of a tile: those that end in it, and the part of the next one that it ends inside, if any.
 pub(crate) struct Rows<T, O> {
-    /// The first of them.
+    /// The first row.
     pub row: u32,
-    /// How many they are, with that part.
+    /// Number of rows, including that part.
     pub count: u32,
-    /// How many end in the tile.
+    /// Number of rows that end in the tile.
     pub ended: u32,
-    /// The entry whose product is at place 0.
+    /// The entry whose product is at position 0.
     pub place_0: u64,
-    /// The places of the tile's entries.
+    /// Positions of the tile's entries.
     pub places: Range,
-    /// Where each row of the matrix begins.
+    /// Offset of each row of the matrix.
     pub row_offsets: Global<O>,
     /// The product of each entry.
     pub products: Shared<T>,
 }
 
 impl<T: GpuScalar, O: Offset> Rows<T, O> {
-    /// Adds up each row and gives it to `finish` in one thread, numbered within the tile.
+    /// Adds up each row and passes it, numbered within the tile, to `finish` in one thread.
     ///
     /// # Safety
-    /// All threads of the block are here, and the products are written.
+    /// All threads of the block call it, and the products are written.
     #[inline(always)]
     pub unsafe fn add_up(&self, finish: impl Fn(u32, T)) {
-        // The lanes of a row are a power of two, and as such a shift instead of a division.
+        // The number of lanes per row is a power of two, so that divisions become shifts.
         let mut shift = 0;
         while shift < 5 && (self.count * LANE_ENTRIES) << shift < self.places.end - self.places.begin {
             shift += 1;
@@ -234,7 +234,7 @@ impl<T: GpuScalar, O: Offset> Rows<T, O> {
         let lanes = 1 << shift;
         let lane = lane_id() & (lanes - 1);
         let step = block_dim_x() >> shift;
-        // The warp stays together, because its lanes meet in the sums: it goes on while its first row exists.
+        // The warp stays together for the sums over its lanes: it continues while its first row exists.
         let mut first = (thread_idx_x() - lane_id()) >> shift;
         while first < self.count {
             let row = first + (lane_id() >> shift);
@@ -260,7 +260,7 @@ impl<T: GpuScalar, O: Offset> Rows<T, O> {
         }
     }
 
-    /// The places of a row's entries; none behind the last row.
+    /// Positions of a row's entries; none past the last row.
     ///
     /// # Safety
     /// The offsets are those of the matrix.

@@ -1,9 +1,10 @@
-//! CSR in tiles as in [`csr_tiled`](crate::csr_tiled), in one launch: the block that arrives last adds up the pieces of a row
-//! that several tiles share, in an order that depends on the tiles alone. The same bits every run.
+//! CSR in tiles as in [`csr_tiled`](crate::csr_tiled), in one launch: the block that arrives last adds up the pieces of
+//! a row that several tiles share, in an order that depends only on the tiles. The same bits in every run.
 //!
-//! To arrive costs each block a trip to L2 when all its work is done, so this is for few waves of blocks. All tiles have the
-//! same number of items, but one that would begin shortly after the start of a row takes that row from its start: fewer rows
-//! are shared. What each tile has depends on the matrix alone: [`csr_tiles`] finds it once, for all multiplications.
+//! Arriving costs each block a round trip to L2 after all its work, so this is for few waves of blocks. All tiles have
+//! the same number of items, but one that would begin shortly after the start of a row takes that row from its start,
+//! so that fewer rows are shared. The tiles depend only on the matrix: [`csr_tiles`] finds them once, for all
+//! multiplications.
 
 use cuda_std::shared::dynamic;
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
@@ -17,41 +18,42 @@ use crate::search::first_in_range;
 use crate::values::Values;
 use crate::vector::update;
 
-/// Numbers that say where a tile begins: its row, what it takes of that row, and the tiles that share the row.
+/// Numbers that describe the begin of a tile: its row, the entries taken of that row, and the tiles that share the row.
 pub const BEGIN_NUMBERS: u32 = 4;
 
-/// In place of a number of entries taken: the tile begins inside its first row.
+/// Replaces the number of entries taken if the tile begins inside its first row.
 const INSIDE: u32 = u32::MAX;
 
-/// Items of the tile of a block of `threads`: those of [`csr_tiled`](crate::csr_tiled::tile_items) less the room for
-/// [`most_taken`] entries.
+/// Number of items of the tile of a block of `threads` threads: those of [`csr_tiled`](crate::csr_tiled::tile_items)
+/// minus room for [`most_taken`] entries.
 pub const fn tile_items(threads: u32) -> u32 {
     crate::csr_tiled::tile_items(threads) - most_taken(threads)
 }
 
-/// The most entries before its first item that the tile of a block of `threads` takes to have its first row whole.
+/// Largest number of entries before its first item that the tile of a block of `threads` threads takes to complete its
+/// first row.
 pub const fn most_taken(threads: u32) -> u32 {
     threads / 2
 }
 
-/// Where a tile begins.
+/// Begin of a tile.
 #[derive(Clone, Copy)]
 struct Begin {
     /// The first row that ends at the tile's first item or after it.
     row: u32,
-    /// How many entries of that row before that item the tile takes too, or [`INSIDE`] if they are too many.
+    /// Number of entries of that row before that item that the tile takes too, or [`INSIDE`] if they are too many.
     taken: u32,
-    /// If it begins inside the row: the first tile that has part of it.
+    /// If it begins inside the row: the first tile with a part of the row.
     first_tile: u32,
     /// Likewise, the last such tile.
     last_tile: u32,
 }
 
 impl Begin {
-    /// Loads what [`csr_tiles`] wrote for a tile.
+    /// Loads a tile's begin, as written by [`csr_tiles`].
     ///
     /// # Safety
-    /// `begins` is its array, and has the tile.
+    /// `begins` is the array of [`csr_tiles`], and has the tile.
     #[inline(always)]
     unsafe fn load(begins: Global<u32>, tile: u32) -> Self {
         let [row, taken, first_tile, last_tile] = begins.load_streaming_4(u64::from(tile) * u64::from(BEGIN_NUMBERS));
@@ -62,10 +64,11 @@ impl Begin {
         self.taken == INSIDE
     }
 
-    /// The sum of the pieces of the row that it begins inside, in the first lane.
+    /// The sum of the pieces of the row inside which the tile begins, in the first lane.
     ///
     /// # Safety
-    /// It begins inside a row, all lanes of the warp are here, and `piece` may be called for all pieces of that row.
+    /// The tile begins inside a row, all lanes of the warp call it, and `piece` may be called for all pieces of that
+    /// row.
     #[inline(always)]
     unsafe fn sum<T: GpuScalar>(self, piece: impl Fn(u32) -> T) -> T {
         let mut sum = T::ZERO;
@@ -77,19 +80,19 @@ impl Begin {
         sum_over_lanes::<T, 32>(sum)
     }
 
-    /// The tile's first entry, where its first item is `item`.
+    /// The tile's first entry if its first item is `item`.
     fn entry(self, item: u64) -> u64 {
         let taken = if self.is_inside() { 0 } else { self.taken };
         item - u64::from(self.row) - u64::from(taken)
     }
 }
 
-/// Finds where each tile begins and where the last one ends, stored as one more tile; sets all arrivals to 0.
+/// Finds the begin of each tile and the end of the last one, stored as one more tile; sets all arrivals to 0.
 ///
 /// # Safety
-/// The row offsets are those of a valid CSR matrix with `rows` rows, at least one; its rows and entries take `tiles` tiles
-/// of `tile_items` items; `begins` has [`BEGIN_NUMBERS`] elements for each and for the end,
-/// `arrivals` one for each.
+/// The row offsets are those of a valid CSR matrix with `rows` rows, at least one; its rows and entries take `tiles`
+/// tiles of `tile_items` items; `begins` has [`BEGIN_NUMBERS`] elements for each tile and for the end, `arrivals` one
+/// for each tile.
 #[kernel(O: [u32, u64])]
 pub unsafe fn csr_tiles<O: Offset>(
     /// Number of rows.
@@ -98,11 +101,11 @@ pub unsafe fn csr_tiles<O: Offset>(
     tiles: u32,
     /// Items of a tile.
     tile_items: u32,
-    /// Entries that a tile takes, at most.
+    /// Largest number of entries that a tile takes.
     most_taken: u32,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,
-    /// Where each tile begins.
+    /// Begin of each tile.
     begins: GlobalMut<u32>,
     /// For each tile, 0.
     arrivals: GlobalMut<u32>,
@@ -140,14 +143,14 @@ pub unsafe fn csr_tiles<O: Offset>(
 
 /// y ← α A x + β y.
 ///
-/// As for [`csr_tiled`](crate::csr_tiled::csr_tiled), but the sum of a row that goes on in another tile goes to `pieces`, and
-/// the block that arrives last adds these up.
+/// As for [`csr_tiled`](crate::csr_tiled::csr_tiled), but the sum of a row that continues in another tile goes to
+/// `pieces`, and the block that arrives last adds these up.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix; `table` has an entry for each code among the values; `x` has an element for each column, `y` one for each row; `begins` is that
-/// of [`csr_tiles`] for tiles of [`tile_items`] and [`most_taken`]; `pieces` has two elements for each tile; `arrivals` has
-/// one, 0 before and after; there is a block for each tile, of at least two whole warps, with
-/// [`shared_bytes`](crate::csr_tiled::shared_bytes).
+/// The arrays are those of a valid CSR matrix; `table` has an entry for each code among the values; `x` has an element
+/// for each column, `y` one for each row; `begins` is that of [`csr_tiles`] for tiles of [`tile_items`] and
+/// [`most_taken`]; `pieces` has two elements for each tile; `arrivals` has one, 0 before and after; there is a block
+/// for each tile, of at least two whole warps, with [`shared_bytes`](crate::csr_tiled::shared_bytes).
 #[kernel((V, T): stored, O: [u32, u64])]
 pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     /// Where each row begins; rows + 1 offsets.
@@ -156,21 +159,21 @@ pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
     /// The result.
     y: GlobalMut<T>,
-    /// Where each tile begins.
+    /// Begin of each tile.
     begins: Global<u32>,
-    /// For each tile, its part of the row that it begins inside, and of the row that it ends inside.
+    /// For each tile, its parts of the row inside which it begins and of the row inside which it ends.
     pieces: GlobalMut<T>,
-    /// For the row that begins in a tile and goes on in others, how many tiles have stored their parts.
+    /// For the row that begins in a tile and continues in others, the number of tiles that have stored their parts.
     arrivals: GlobalMut<u32>,
 ) {
     let tile = block_idx_x();
@@ -224,13 +227,13 @@ pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
 /// The sum of a row that several tiles share, in the first lane of the warp that arrives last.
 ///
 /// # Safety
-/// All lanes of the warp are here; a block barrier lies between the store of this tile's piece and this call; exactly one
-/// warp of each tile that has part of the row makes it. The arrays are those of [`csr_tiled_arriving`].
+/// All lanes of the warp call it; a block barrier lies between the store of this tile's piece and this call; exactly
+/// one warp of each tile with a part of the row makes it. The arrays are those of [`csr_tiled_arriving`].
 #[inline(always)]
 unsafe fn sum_if_last<T: GpuScalar>(row: Begin, pieces: GlobalMut<T>, arrivals: GlobalMut<u32>) -> Option<T> {
     let tiles = row.last_tile - row.first_tile + 1;
     let is_last = lane_id() == 0 && arrivals.arrive(row.first_tile, tiles);
-    // Passes on to the other lanes what the first one has acquired.
+    // Makes visible to the other lanes what the first one has acquired.
     sync_warp(ALL_LANES);
     if !warp_vote_any(ALL_LANES, is_last) {
         return None;

@@ -8,38 +8,39 @@ use crate::absent::{Absent, Marked};
 use crate::values::Values;
 use crate::vector::update;
 
-/// The most offsets that a block holds in shared memory at a time.
+/// Largest number of offsets that a block holds in shared memory at a time.
 pub const OFFSETS_AT_ONCE: u32 = 1024;
 
-/// Rows that a thread multiplies at a time: with one, a short row has too few bytes under way, above all in float32.
+/// Rows that a thread multiplies at a time: with one, a short row has too few bytes in flight, above all in float32.
 pub const ROWS: usize = 2;
 
-/// A thread for every [`ROWS`] rows, a block's length apart; there are no column indices to read, and a block reads the
+/// One thread per [`ROWS`] rows, a block's length apart; there are no column indices to read, and a block reads the
 /// offsets once. With more than [`OFFSETS_AT_ONCE`] diagonals it reads them in parts, and again for its next rows.
 ///
 /// # Safety
-/// The arrays are those of a valid DIA matrix with `rows` rows: `diagonals` offsets, and as many columns of
-/// `stride` places each, of which those outside the matrix are padding. `x` has `columns` elements, `y` one for
-/// each row; `table` has an entry for each code among the values. A block has 4 bytes of shared memory for each offset that it holds at a time.
+/// The arrays are those of a valid DIA matrix with `rows` rows: `diagonals` offsets, and as many columns of `stride`
+/// slots each; the slots outside the matrix are padding. `x` has `columns` elements, `y` one for each row; `table` has
+/// an entry for each code among the values. A block has 4 bytes of shared memory for each offset that it holds at a
+/// time.
 #[kernel((V, T): stored_each)]
 pub unsafe fn dia<V: Stored<T> + Marked, T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Number of columns.
     columns: u32,
-    /// Places from one diagonal to the next.
+    /// Slots from one diagonal to the next.
     stride: u32,
     /// Number of diagonals.
     diagonals: u32,
     /// Column minus row of each diagonal.
     offsets: Global<i32>,
-    /// The value of each place, or the [mark](Marked) that there is none.
+    /// The value of each slot, or the [mark](Marked) of its absence.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -61,17 +62,17 @@ pub(crate) struct Diagonals<V, T> {
 }
 
 impl<V: Stored<T> + Marked, T: GpuScalar> Diagonals<V, T> {
-    /// Gives the product of each row with x to `write`.
+    /// Passes the product of each row with x to `write`.
     ///
     /// # Safety
-    /// As for [`dia`], and all threads of the block are here.
+    /// As for [`dia`], and all threads of the block call it.
     #[inline(always)]
     pub unsafe fn multiply(self, x: Global<T>, mut write: impl FnMut(u32, T)) {
         let Self { rows, columns, stride, diagonals, offsets, values } = self;
         let held_offsets = shared::dynamic::<i32>(0);
-        // The diagonal of the first offset in shared memory: none yet.
+        // The diagonal of the first offset in shared memory; none yet.
         let mut held = diagonals;
-        // The block stays together for its barriers: it goes on while its first row exists.
+        // The block stays together for its barriers: it continues while its first row exists.
         let mut first_row = block_idx_x() * block_dim_x() * ROWS as u32;
         while first_row < rows {
             let own_rows = rows_of(first_row + thread_idx_x(), block_dim_x());
@@ -80,7 +81,7 @@ impl<V: Stored<T> + Marked, T: GpuScalar> Diagonals<V, T> {
             while diagonal < diagonals {
                 let count = (diagonals - diagonal).min(OFFSETS_AT_ONCE);
                 if held != diagonal {
-                    // All threads are done with what was there before, and see what is there now.
+                    // All threads have finished with the old offsets, and see the new ones.
                     sync_threads();
                     let mut offset = thread_idx_x();
                     while offset < count {
@@ -90,7 +91,7 @@ impl<V: Stored<T> + Marked, T: GpuScalar> Diagonals<V, T> {
                     sync_threads();
                     held = diagonal;
                 }
-                // Behind the last row that one is read, so that no load waits for a comparison.
+                // Past the last row, that one is read again, so that no load waits for a comparison.
                 let rows = own_rows.map(|row| row.min(rows - 1));
                 let part = Part { rows, columns, stride, offsets: held_offsets, values, x };
                 sums = part.add(sums, diagonal, count);
@@ -108,14 +109,13 @@ impl<V: Stored<T> + Marked, T: GpuScalar> Diagonals<V, T> {
     }
 }
 
-/// The rows of a thread: its first one, and others as far apart as a block is long, so that the lanes of a warp read
-/// neighbours.
+/// The rows of a thread: they are a block's length apart, so that the lanes of a warp read neighbouring elements.
 #[inline(always)]
 fn rows_of(first: u32, threads: u32) -> [u32; ROWS] {
     core::array::from_fn(|number| first + number as u32 * threads)
 }
 
-/// What the products of some rows are made of.
+/// Operands of the products of some rows.
 struct Part<V, T> {
     rows: [u32; ROWS],
     columns: u32,
@@ -127,10 +127,10 @@ struct Part<V, T> {
 }
 
 impl<V: Stored<T> + Marked, T: GpuScalar> Part<V, T> {
-    /// `sums` with the products of the rows on `count` diagonals, from `first` on.
+    /// `sums` plus the products of the rows on `count` diagonals, from `first` on.
     ///
     /// # Safety
-    /// As for [`dia`]; the offsets of the diagonals are there.
+    /// As for [`dia`]; shared memory holds the offsets of the diagonals.
     #[inline(always)]
     unsafe fn add(&self, mut sums: [T; ROWS], first: u32, count: u32) -> [T; ROWS] {
         let mut diagonal = 0;
@@ -146,7 +146,7 @@ impl<V: Stored<T> + Marked, T: GpuScalar> Part<V, T> {
         }
     }
 
-    /// `sums` with the products on `N` diagonals, all loaded before the first is used, to keep the memory busy.
+    /// `sums` plus the products on `N` diagonals, all loaded before the first is used, to keep the memory busy.
     ///
     /// # Safety
     /// As for [`add`](Self::add).
@@ -178,15 +178,15 @@ impl<V: Stored<T> + Marked, T: GpuScalar> Part<V, T> {
     }
 }
 
-/// The column where a diagonal crosses `row`. Outside the matrix it is the last column: its element of x can be
-/// loaded before the value says that it is not needed. There is a last column, or there would be no diagonal.
+/// The column in which a diagonal crosses `row`. Outside the matrix it is the last column, so that its element of x can
+/// be loaded before the value shows whether it is needed. A last column exists, because there is a diagonal.
 #[inline(always)]
 pub(crate) fn column_or_last(row: u32, offset: i32, columns: u32) -> u32 {
     // Left of the matrix this wraps to more than 2^31, right of it there is no wrap.
     row.wrapping_add_signed(offset).min(columns - 1)
 }
 
-/// `sum` with one more product, unless the place is padding.
+/// `sum` plus one more product, unless the slot is padding.
 #[inline(always)]
 pub(crate) fn add_place<T: Absent>(sum: T, value: T, element: T) -> T {
     if value.is_absent() { sum } else { value.mul_add(element, sum) }

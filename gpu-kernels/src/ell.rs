@@ -11,24 +11,24 @@ use crate::reduction::sum_over_groups;
 use crate::values::Values;
 use crate::vector::update;
 
-/// The column index of a place that holds no entry. Such places come after a row's entries.
+/// The column index of a slot without an entry. Such slots come after a row's entries.
 pub const PADDING: u32 = u32::MAX;
 
-/// Places that a thread loads at once.
+/// Slots that a thread loads at once.
 pub const BATCH: u32 = 4;
 
-/// One thread a row, which stops at the row's first padding. It has `BATCHES` times [`BATCH`] places on their way at once:
-/// 1 where threads enough are there at a time to keep the memory busy, 4 where rows are few.
+/// One thread per row, which stops at the row's first padding. It has `BATCHES` times [`BATCH`] slots in flight at
+/// once: 1 batch if there are enough threads to keep the memory busy, 4 if rows are few.
 ///
 /// # Safety
-/// The arrays are those of a valid ELL matrix with `rows` rows: `width` columns of `stride` places each, `x`
-/// has an element for each column of the matrix, `y` one for each row; `table` has an entry for each code among the values,
-/// those of padding too.
+/// The arrays are those of a valid ELL matrix with `rows` rows: `width` columns of `stride` slots each, `x` has an
+/// element for each column of the matrix, `y` one for each row; `table` has an entry for each code among the values,
+/// including those of padding.
 #[kernel((V, T): stored, BATCHES: [1, 4])]
 pub unsafe fn ell<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     /// Number of rows.
     rows: u32,
-    /// Places from one entry of a row to its next.
+    /// Slots from one entry of a row to the next.
     stride: u32,
     /// Entries of the longest row.
     width: u32,
@@ -36,11 +36,11 @@ pub unsafe fn ell<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -57,21 +57,21 @@ pub unsafe fn ell<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     }
 }
 
-/// Several threads a row, each with every `threads_per_row`-th place of it up to its first padding: a subwarp, or
-/// several whole warps of one block (Anzt et al. 2020, Alg. 3). Their sums meet in shared memory and not in
-/// atomic additions, so that the result has the same bits every run. Neighbouring threads have neighbouring
-/// rows, because those lie side by side in memory.
+/// Several threads per row, each with every `threads_per_row`-th slot of it up to its first padding: a subwarp, or
+/// several whole warps of one block (Anzt et al. 2020, Alg. 3). Their sums are combined in shared memory rather than by
+/// atomic additions, so that the result has the same bits in every run. Neighbouring threads have neighbouring rows,
+/// which are adjacent in memory.
 ///
 /// # Safety
-/// As for [`ell`]. Blocks are made of whole warps and of a multiple of `threads_per_row` threads, with
-/// shared memory for a value for each thread; `threads_per_row` is a power of two or a multiple of 32.
+/// As for [`ell`]. Blocks are made of whole warps and of a multiple of `threads_per_row` threads, with shared memory
+/// for one value per thread; `threads_per_row` is a power of two or a multiple of 32.
 #[kernel((V, T): stored)]
 pub unsafe fn ell_subwarp<V: Stored<T>, T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Threads that share a row.
     threads_per_row: u32,
-    /// Places from one entry of a row to its next.
+    /// Slots from one entry of a row to the next.
     stride: u32,
     /// Entries of the longest row.
     width: u32,
@@ -79,11 +79,11 @@ pub unsafe fn ell_subwarp<V: Stored<T>, T: GpuScalar>(
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -93,15 +93,15 @@ pub unsafe fn ell_subwarp<V: Stored<T>, T: GpuScalar>(
     let values = Values { stored: values, table };
     let sums = shared::dynamic::<T>(0);
     let thread = thread_idx_x();
-    // Or the divisions would bring code for panics along.
+    // Otherwise the divisions would add code for panics.
     assert_unchecked(threads_per_row > 0);
     let rows_per_block = block_dim_x() / threads_per_row;
     assert_unchecked(rows_per_block > 0);
     let first_place = thread / rows_per_block;
-    // So many lanes of one warp add up the sums of a row.
+    // Number of lanes of one warp that add up the sums of a row.
     let lanes = threads_per_row.min(WARP_LANES);
     let (lane, row_to_add) = (thread % lanes, thread / lanes);
-    // The block stays together for its barriers: it goes on while its first row exists.
+    // The block stays together for its barriers: it continues while its first row exists.
     let mut first_row = block_idx_x() * rows_per_block;
     while first_row < rows {
         let row = first_row + thread % rows_per_block;
@@ -127,20 +127,20 @@ pub unsafe fn ell_subwarp<V: Stored<T>, T: GpuScalar>(
         if lane == 0 && row_to_add < rows_per_block && first_row + row_to_add < rows {
             update(y, first_row + row_to_add, alpha, sum, beta);
         }
-        // The sums are read before the next rows overwrite them.
+        // All sums are read before the next rows overwrite them.
         sync_threads();
         first_row += grid_dim_x() * rows_per_block;
     }
 }
 
-/// The sum of entry times element of x, by column, over `count` places, `step` apart, up to the first padding. What padding
-/// holds is loaded, but never used.
+/// Sum of entry times element of x, by column, over `count` slots, `step` apart, up to the first padding. The contents
+/// of padding are loaded but never used.
 ///
-/// `BATCHES` times [`BATCH`] places are asked for before the first is used. With one batch, the next is on its way while the
-/// elements of this one are; with more there would not be registers enough.
+/// `BATCHES` times [`BATCH`] slots are requested before the first is used. With one batch, the next is in flight while
+/// the elements of this one are loaded; with more, registers would not suffice.
 ///
 /// # Safety
-/// The places exist. `element` may be called for each of their columns but [`PADDING`], and for column 0.
+/// The slots exist. `element` may be called for each of their columns except [`PADDING`], and for column 0.
 #[inline(always)]
 pub(crate) unsafe fn sum_of_places<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     first: u64,
@@ -167,14 +167,15 @@ pub(crate) unsafe fn sum_of_places<V: Stored<T>, T: GpuScalar, const BATCHES: us
         let batches = next;
         let at_once = BATCH * BATCHES as u32;
         place += u64::from(at_once) * step;
-        // A batch that is not full ends in padding.
+        // An incomplete batch ends in padding.
         left = if batches[BATCHES - 1].0[3] == PADDING { 0 } else { left - at_once };
         if BATCHES == 1 {
             next = load(place, left);
         }
         let elements =
             batches.map(|(columns, _)| columns.map(|column| element(if column == PADDING { 0 } else { column })));
-        // A code of padding is one that the table has. All before the loop, or that would not be unrolled.
+        // The table has the codes of padding too. All are widened before the loop, which would otherwise not be
+        // unrolled.
         let batches = batches.map(|(columns, stored)| (columns, stored.map(|stored| values.widen(stored))));
         let mut batch = 0;
         while batch < BATCHES {

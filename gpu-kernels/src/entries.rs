@@ -1,4 +1,4 @@
-//! The entries of a matrix as a warp goes through them: 32 neighbours a step.
+//! The entries of a matrix as a warp goes through them: 32 neighbours per step.
 
 use cuda_std::warp::{WARP_LANES, lane_id};
 use cuda_std::{Global, GpuScalar};
@@ -9,8 +9,8 @@ pub(crate) const STEP: u64 = WARP_LANES as u64;
 /// Entries whose loads are in flight at the same time: those of four steps.
 pub(crate) const BATCH: u64 = 4 * STEP;
 
-/// The entry times its element of x for this lane's entry in each of the four steps from `first` on; 0 where
-/// that is not before `end`. All entries are loaded before the first product, to keep the memory busy.
+/// Entry times element of x for this lane's entry in each of the four steps from `first` on; 0 past `end`. All entries
+/// are loaded before the first product, to keep the memory busy.
 ///
 /// # Safety
 /// Entries up to `end` exist, and `x` has an element for each of their columns.
@@ -35,9 +35,9 @@ pub(crate) unsafe fn products_of_batch<T: GpuScalar>(
     })
 }
 
-/// What a batch has for the steps after the first one.
+/// The batch without its first step.
 #[inline(always)]
 pub(crate) fn next_step<T: Copy>(batch: [T; 4]) -> [T; 4] {
-    // Moved along instead of indexed: an array with an index that is not constant would go to local memory.
+    // Shifted instead of indexed: an array with a variable index would go to local memory.
     [batch[1], batch[2], batch[3], batch[3]]
 }

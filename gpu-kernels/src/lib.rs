@@ -1,12 +1,12 @@
-//! The SpMV kernels, one file a format, those of the conversions between formats, and those
-//! of dense vectors that solvers need.
+//! The SpMV kernels, one file per format, those of the conversions between formats, and those for dense vectors that
+//! solvers need.
 //!
 //! Each kernel is compiled to PTX for the GPU and as plain Rust for the warp emulator. No kernel has a `cfg`:
-//! `cuda_std` knows where it runs. With the feature `ptx` the crate holds that PTX as text.
+//! `cuda_std` selects the backend. With the feature `ptx` the crate contains that PTX as text.
 //!
 //! The kernels of the formats compute y ← α A x + β y, some for several x or for Aᵀ; with β = 0 they never read y.
 #![no_std]
-// The contract of a kernel is its Safety section, and its whole body relies on it.
+// The contract of a kernel is its Safety section, and its entire body relies on it.
 #![allow(unsafe_op_in_unsafe_fn)]
 
 pub mod absent;
@@ -53,11 +53,11 @@ use core::ops::{Add, Sub};
 use cuda_std::warp::WarpShuffleValue;
 use cuda_std::{EntryName, Index, Scalar};
 
-/// A row offset: `u32`, or `u64` for matrices with 2^32 stored entries and more.
+/// A row offset: `u32`, or `u64` for matrices with 2^32 or more stored entries.
 pub trait Offset:
     Scalar + Index + EntryName + WarpShuffleValue + PartialOrd + Add<Output = Self> + Sub<Output = Self> + From<u32>
 {
-    /// The same offset; it must fit.
+    /// Converts an offset, which must fit.
     fn of(offset: u64) -> Self;
 }
 

@@ -2,8 +2,8 @@
 //! script of `warp-spmv` keeps up to date.
 
 /// An archive for each architecture: its compute capability (10 · major + minor) and a ZIP archive, oldest first. A GPU
-/// runs the modules of every archive whose compute capability is not above its own; the last of them is made for the most
-/// of it.
+/// runs the modules of every archive whose compute capability does not exceed its own; the last such archive suits it
+/// best.
 ///
 /// An archive's member `index` has, after comment lines, a line `<family>: <entry point> ...` for each family of kernels;
 /// the member `<family>.ptx` is a module with these entry points.

@@ -10,16 +10,16 @@ use cuda_std::warp::{
 /// depth log2(`LANES`).
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 pub(crate) unsafe fn sum_over_lanes<T: GpuScalar, const LANES: u32>(value: T) -> T {
     sum_over_groups(value, LANES)
 }
 
-/// [`sum_over_lanes`] where the number of lanes, a power of two up to 32, is only known at run time.
+/// [`sum_over_lanes`] for a number of lanes, a power of two up to 32, that is known only at run time.
 ///
 /// # Safety
-/// All lanes of the warp are here, with the same number.
+/// All lanes of the warp call it, with the same number.
 #[inline(always)]
 pub(crate) unsafe fn sum_over_groups<T: GpuScalar>(mut value: T, lanes: u32) -> T {
     let mut distance = lanes / 2;
@@ -30,11 +30,11 @@ pub(crate) unsafe fn sum_over_groups<T: GpuScalar>(mut value: T, lanes: u32) -> 
     value
 }
 
-/// Adds up `value` along runs of neighbouring lanes with the same `row`: each lane gets the sum from the
-/// first lane of its run up to itself. Rows must not come back after another one. A tree of depth 5.
+/// Adds up `value` along runs of neighbouring lanes with the same `row`: each lane gets the sum from the first lane of
+/// its run up to itself. The lanes of a row must be contiguous. A tree of depth 5.
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 pub(crate) unsafe fn sum_over_runs<T: GpuScalar>(row: u32, mut value: T) -> T {
     let mut distance = 1;
@@ -49,12 +49,12 @@ pub(crate) unsafe fn sum_over_runs<T: GpuScalar>(row: u32, mut value: T) -> T {
     value
 }
 
-/// One step of a segmented reduction: `row` and `sum` are this lane's, `carry` is the last row before this step
-/// and, in lane 0, what is left of its sum. Gives the sum of each row that has ended to `add`, and returns the last row
-/// of the step with what is left of its sum.
+/// One step of a segmented reduction: `row` and `sum` are this lane's, `carry` is the last row before this step and, in
+/// lane 0, its partial sum. Passes the sum of each row that has ended to `add`, and returns the last row of the step
+/// with its partial sum.
 ///
 /// # Safety
-/// All lanes of the warp are here. Rows never decrease from `carry` on, and `add` may be called with each of them.
+/// All lanes of the warp call it. Rows never decrease from `carry` on, and `add` may be called with each of them.
 #[inline(always)]
 pub(crate) unsafe fn add_ended_rows<T: GpuScalar>(
     carry: (u32, T),
@@ -79,12 +79,12 @@ pub(crate) unsafe fn add_ended_rows<T: GpuScalar>(
     (last_row, left)
 }
 
-/// The sum of `value` over the lanes with the same `row`, in the first of them; whether this lane is that one comes with
-/// it. The lanes find each other by a match, and each group has a tree of its own, as deep as its size asks for, so
-/// groups part ways and meet again (Anzt et al. 2020, §3.2.2). Rows must not come back after another one.
+/// Returns the sum of `value` over the lanes with the same `row`, in the first of them, and whether this lane is that
+/// one. The lanes find each other by a match, and each group has its own tree, as deep as its size requires, so groups
+/// diverge and reconverge (Anzt et al. 2020, §3.2.2). The lanes of a row must be contiguous.
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 pub(crate) unsafe fn sum_over_matching<T: GpuScalar>(row: u32, mut value: T) -> (T, bool) {
     let group = warp_match_any_32(ALL_LANES, row);
@@ -93,7 +93,7 @@ pub(crate) unsafe fn sum_over_matching<T: GpuScalar>(row: u32, mut value: T) -> 
     let mut distance = 1;
     while distance < end - first {
         let other = lane_id() + distance;
-        // A lane with no other one above it asks itself.
+        // A lane without another one above it reads its own value.
         let above = warp_shuffle_idx(group, value, if other < end { other } else { lane_id() }, WARP_LANES).0;
         if other < end {
             value = value + above;

@@ -1,4 +1,4 @@
-//! Sums and maxima over whole arrays: what a conversion has to know before it can place an entry.
+//! Sums and maxima over whole arrays, which a conversion needs before it can place an entry.
 //!
 //! An exclusive scan takes three kernels: each block adds up an interval of the counts, one block scans those sums,
 //! and each block scans its interval from there on.
@@ -12,11 +12,11 @@ use cuda_std::{Global, GlobalMut, kernel};
 
 use crate::Offset;
 
-/// The sum of each interval: block i adds up the counts from i · `interval` on.
+/// Sums each interval: block i adds up the counts from i · `interval` on.
 ///
 /// # Safety
 /// `counts` has `count` elements, `sums` one for each block; blocks are made of whole warps, with 8 bytes of shared
-/// memory for each warp.
+/// memory per warp.
 #[kernel]
 pub unsafe fn scan_intervals(
     /// Number of counts.
@@ -41,11 +41,11 @@ pub unsafe fn scan_intervals(
     }
 }
 
-/// Replaces each sum by the sum of all before it. One block does it.
+/// Replaces each sum by the sum of all before it. Runs in one block.
 ///
 /// # Safety
-/// `sums` has `count` elements, `total` one; the grid has one block, made of whole warps, with 8 bytes of shared
-/// memory for each warp.
+/// `sums` has `count` elements, `total` one; the grid has one block, made of whole warps, with 8 bytes of shared memory
+/// per warp.
 #[kernel]
 pub unsafe fn scan_sums(
     /// Number of sums.
@@ -72,7 +72,7 @@ pub unsafe fn scan_sums(
     }
 }
 
-/// Writes where each count begins if all lie one after the other, and where the last ends.
+/// Writes the begin of each count if all are laid out contiguously, and the end of the last.
 ///
 /// # Safety
 /// `counts` has `count` elements, at least 1, `offsets` one more; `sums` has one for each block, from [`scan_sums`]
@@ -83,7 +83,7 @@ pub unsafe fn scan_offsets<O: Offset>(
     count: u32,
     /// Counts of one block.
     interval: u32,
-    /// What a count of one stands for.
+    /// Offset difference for a count of one.
     unit: u32,
     /// The counts.
     counts: Global<u32>,
@@ -111,11 +111,11 @@ pub unsafe fn scan_offsets<O: Offset>(
     }
 }
 
-/// The largest value that each block finds.
+/// Finds the largest value of each block.
 ///
 /// # Safety
-/// `values` has `count` elements, `results` one for each block; blocks are made of whole warps, with 4 bytes of
-/// shared memory for each warp.
+/// `values` has `count` elements, `results` one for each block; blocks are made of whole warps, with 4 bytes of shared
+/// memory per warp.
 #[kernel]
 pub unsafe fn largest(
     /// Number of values.
@@ -137,19 +137,19 @@ pub unsafe fn largest(
     }
 }
 
-/// The counts of this block, from the first to before the last.
+/// The counts of this block: begin and end.
 #[inline(always)]
 fn interval_of_block(count: u32, interval: u32) -> (u32, u32) {
     let begin = u64::from(block_idx_x()) * u64::from(interval);
     let end = begin + u64::from(interval);
-    // Not above `count`, which has 32 bits.
+    // At most `count`, which has 32 bits.
     (begin.min(count.into()) as u32, end.min(count.into()) as u32)
 }
 
 /// The sum of `value` over all threads of the block before this one, and over all of them.
 ///
 /// # Safety
-/// All threads of the block are here; it has 8 bytes of shared memory for each warp.
+/// All threads of the block call it; it has 8 bytes of shared memory per warp.
 #[inline(always)]
 pub(crate) unsafe fn scan_block(value: u64) -> (u64, u64) {
     let sum = sum_up_to_lane(value);
@@ -169,7 +169,7 @@ pub(crate) unsafe fn scan_block(value: u64) -> (u64, u64) {
         all += sum;
         warp += 1;
     }
-    // The sums are read before the next ones overwrite them.
+    // All sums are read before the next ones overwrite them.
     sync_threads();
     (before, all)
 }
@@ -177,7 +177,7 @@ pub(crate) unsafe fn scan_block(value: u64) -> (u64, u64) {
 /// The sum of the numbers of this lane and those before it.
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 pub(crate) unsafe fn sum_up_to_lane<N: WarpShuffleValue + AddAssign>(number: N) -> N {
     let mut sum = number;
@@ -192,10 +192,10 @@ pub(crate) unsafe fn sum_up_to_lane<N: WarpShuffleValue + AddAssign>(number: N) 
     sum
 }
 
-/// The largest `value` of the threads of a block.
+/// The largest `value` among the threads of a block.
 ///
 /// # Safety
-/// All threads of the block are here; it has 4 bytes of shared memory for each warp, which nobody uses otherwise.
+/// All threads of the block call it; it has 4 bytes of shared memory per warp, which are not otherwise in use.
 #[inline(always)]
 pub(crate) unsafe fn largest_of_block(value: u32) -> u32 {
     let mut value = largest_of_warp(value);
@@ -212,10 +212,10 @@ pub(crate) unsafe fn largest_of_block(value: u32) -> u32 {
     value
 }
 
-/// The largest `value` of the lanes of a warp.
+/// The largest `value` among the lanes of a warp.
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 pub(crate) unsafe fn largest_of_warp(mut value: u32) -> u32 {
     let mut distance = WARP_LANES / 2;

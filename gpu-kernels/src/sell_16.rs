@@ -1,9 +1,9 @@
-//! Sliced ELLPACK with columns of 16 bits: offsets from a base that the places of a slice share.
+//! Sliced ELLPACK with columns of 16 bits: offsets from a base that a column of slots of a slice shares.
 //!
-//! A slice has 64 rows, two for each lane of a warp: row l and row l + 32 of the slice for lane l. So a lane loads two
-//! offsets as one word and two values at once, while the lanes' elements of x are those of 32 rows that follow each
-//! other. Any place of a row may be padding: where the columns of 64 rows are too far apart for one base, some of the
-//! rows wait for the next.
+//! A slice has 64 rows, two per lane of a warp: rows l and l + 32 of the slice for lane l. A lane thus loads two
+//! offsets as one word and two values at once, while the lanes' elements of x are those of 32 consecutive rows. Any
+//! slot of a row may be padding: if the columns of 64 rows are too far apart for one base, some of the rows wait for
+//! the next.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{WARP_LANES, lane_id};
@@ -15,10 +15,10 @@ use crate::vector::update;
 /// Rows of a slice.
 pub const SLICE_ROWS: u32 = 2 * WARP_LANES;
 
-/// The offset of a place that holds no entry. An entry's offset is below.
+/// The offset of a slot without an entry. Offsets of entries are smaller.
 pub const NO_ENTRY: u32 = 0xFFFF;
 
-/// One warp a slice.
+/// One warp per slice.
 ///
 /// # Safety
 /// The arrays are those of a valid SELL-16 matrix with `rows` rows; `x` has an element for each column of the matrix,
@@ -27,19 +27,19 @@ pub const NO_ENTRY: u32 = 0xFFFF;
 pub unsafe fn sell_16<V: Stored<T>, T: GpuScalar>(
     /// Number of rows.
     rows: u32,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
-    /// The smallest column among the entries of each column of places.
+    /// The smallest column among the entries of each column of slots.
     bases: Global<u32>,
-    /// Two offsets from the base for each lane of each column of places: the lower half for its first row.
+    /// Two offsets from the base per lane of each column of slots: the lower half for its first row.
     column_offsets: Global<u32>,
-    /// Two values for each lane of each column of places.
+    /// Two values per lane of each column of slots.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -50,7 +50,7 @@ pub unsafe fn sell_16<V: Stored<T>, T: GpuScalar>(
     places.multiply(rows, slice_begins, |row, sum| update(y, row, alpha, sum, beta));
 }
 
-/// What all slices share.
+/// Data shared by all slices.
 pub(crate) struct Places<V, T> {
     pub bases: Global<u32>,
     pub column_offsets: Global<u32>,
@@ -59,10 +59,10 @@ pub(crate) struct Places<V, T> {
 }
 
 impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
-    /// Gives the product of each row with x to `write`.
+    /// Passes the product of each row with x to `write`.
     ///
     /// # Safety
-    /// As for [`sell_16`], and all lanes of the warp are here.
+    /// As for [`sell_16`], and all lanes of the warp call it.
     #[inline(always)]
     pub unsafe fn multiply(&self, rows: u32, slice_begins: Global<u64>, mut write: impl FnMut(u32, T)) {
         let mut slice = index_1d() / WARP_LANES;
@@ -91,11 +91,11 @@ impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
         }
     }
 
-    /// The sums of this lane's rows with their products at `COUNT` columns of places. All of these are loaded before
-    /// the first product, to keep the memory busy.
+    /// `sums` plus the products of this lane's rows at `COUNT` columns of slots. All of these are loaded before the
+    /// first product, to keep the memory busy.
     ///
     /// # Safety
-    /// The places exist.
+    /// The slots exist.
     #[inline(always)]
     unsafe fn add<const COUNT: usize>(&self, first: u64, sums: [T; 2]) -> [T; 2] {
         let word = first * u64::from(WARP_LANES) + u64::from(lane_id());
@@ -121,8 +121,8 @@ impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
         sums
     }
 
-    /// `sum` with one more product, unless the place is padding: then the element at the base, which some entry of
-    /// these places needs anyway, is loaded and left.
+    /// `sum` plus one more product, unless the slot is padding: then the element at the base, which some entry of these
+    /// slots needs anyway, is loaded and ignored.
     #[inline(always)]
     unsafe fn add_product(&self, sum: T, base: u32, offset: u32, value: V) -> T {
         let element = self.x.load(base + if offset == NO_ENTRY { 0 } else { offset });

@@ -9,30 +9,30 @@ use crate::ell::sum_of_places;
 use crate::values::Values;
 use crate::vector::update;
 
-/// One thread a row, with `BATCHES` times [`BATCH`](crate::ell::BATCH) places on their way at once, as for
+/// One thread per row, with `BATCHES` times [`BATCH`](crate::ell::BATCH) slots in flight at once, as for
 /// [`ell`](crate::ell::ell).
 ///
 /// # Safety
-/// The arrays are those of a valid SELL-P matrix with `rows` rows in slices of `slice_size`, at least 1, and in
-/// their own order; `x` has an element for each column of the matrix, `y` one for each row; `table` has an entry for each
-/// code among the values, those of padding too.
+/// The arrays are those of a valid SELL-P matrix with `rows` rows in slices of `slice_size`, at least 1, and in their
+/// own order; `x` has an element for each column of the matrix, `y` one for each row; `table` has an entry for each
+/// code among the values, including those of padding.
 #[kernel((V, T): stored, BATCHES: [1, 4])]
 pub unsafe fn sell_p<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
     slice_size: u32,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
     /// The column of each entry, or [`PADDING`](crate::ell::PADDING).
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -49,7 +49,7 @@ pub unsafe fn sell_p<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     }
 }
 
-/// [`sell_p`] where the rows are stored in another order than their own. The result is in their own.
+/// [`sell_p`] for rows that are stored in another order than their own. The result is in their own order.
 ///
 /// # Safety
 /// As for [`sell_p`]; `row_indices` holds each row once.
@@ -59,7 +59,7 @@ pub unsafe fn sell_p_sorted<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     rows: u32,
     /// Rows of a slice.
     slice_size: u32,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
     /// The row at each position.
     row_indices: Global<u32>,
@@ -67,11 +67,11 @@ pub unsafe fn sell_p_sorted<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<V>,
-    /// What codes in place of values stand for.
+    /// The value that each code stands for.
     table: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -92,8 +92,8 @@ pub unsafe fn sell_p_sorted<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
 /// The product of the row at `position` with x, given by column.
 ///
 /// # Safety
-/// The matrix is as for [`sell_p`], `position` is below the number of rows, and `element` may be called for each of
-/// the row's columns, and for column 0 where the matrix has any.
+/// The matrix is as for [`sell_p`], `position` is below the number of rows, and `element` may be called for each of the
+/// row's columns, and for column 0 if the matrix has any.
 #[inline(always)]
 pub(crate) unsafe fn sum_of_row<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     position: u32,
@@ -103,7 +103,7 @@ pub(crate) unsafe fn sum_of_row<V: Stored<T>, T: GpuScalar, const BATCHES: usize
     values: Values<V, T>,
     element: impl Fn(u32) -> T,
 ) -> T {
-    // Or the division would bring code for panics along.
+    // Otherwise the division would add code for panics.
     assert_unchecked(slice_size > 0);
     let slice = position / slice_size;
     let begin = slice_begins.load(slice);

@@ -1,12 +1,12 @@
 //! y ← y + α Aᵀ x without the transpose, and y ← y + α Aᴴ x, by atomic additions to y. They come in any order, so the
-//! result does not have the same bits every run.
+//! bits of the result vary from run to run.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 
-/// CSR, several lanes a row, which read its element of x together.
+/// CSR, several lanes per row, which read its element of x together.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, `x` has an element for each row, `y` one for each
@@ -25,7 +25,7 @@ pub unsafe fn csr_transposed<T: GpuScalar, O: Offset>(
     values: Global<T>,
     /// The factor of Aᵀ x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
@@ -33,7 +33,7 @@ pub unsafe fn csr_transposed<T: GpuScalar, O: Offset>(
     add_rows(rows, lanes, row_offsets, column_indices, |entry| values.load(entry), alpha, x, y);
 }
 
-/// As [`csr_transposed`], with the conjugate of each value.
+/// Like [`csr_transposed`], with the conjugate of each value.
 ///
 /// # Safety
 /// As for [`csr_transposed`].
@@ -51,7 +51,7 @@ pub unsafe fn csr_conjugate_transposed<T: GpuScalar, O: Offset>(
     values: Global<T>,
     /// The factor of Aᴴ x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
@@ -59,12 +59,12 @@ pub unsafe fn csr_conjugate_transposed<T: GpuScalar, O: Offset>(
     add_rows(rows, lanes, row_offsets, column_indices, |entry| values.load(entry).conjugate(), alpha, x, y);
 }
 
-/// What the kernels of CSR do, where `value` gives that of an entry.
+/// Shared by the CSR kernels; `value` returns the value of an entry.
 ///
 /// # Safety
 /// As for [`csr_transposed`]; `value` may be called for each entry.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "they are the arrays, and what to do with them")]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays and the operation on them")]
 unsafe fn add_rows<T: GpuScalar, O: Offset>(
     rows: u32,
     lanes: u32,
@@ -88,7 +88,7 @@ unsafe fn add_rows<T: GpuScalar, O: Offset>(
     }
 }
 
-/// COO, one thread an entry.
+/// COO, one thread per entry.
 ///
 /// # Safety
 /// The arrays are those of a valid COO matrix with `nnz` entries, `x` has an element for each row, `y` one for each
@@ -105,7 +105,7 @@ pub unsafe fn coo_transposed<T: GpuScalar>(
     values: Global<T>,
     /// The factor of Aᵀ x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
@@ -113,7 +113,7 @@ pub unsafe fn coo_transposed<T: GpuScalar>(
     add_entries(nnz, row_indices, column_indices, |entry| values.load_streaming(entry), alpha, x, y);
 }
 
-/// As [`coo_transposed`], with the conjugate of each value.
+/// Like [`coo_transposed`], with the conjugate of each value.
 ///
 /// # Safety
 /// As for [`coo_transposed`].
@@ -129,7 +129,7 @@ pub unsafe fn coo_conjugate_transposed<T: GpuScalar>(
     values: Global<T>,
     /// The factor of Aᴴ x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
@@ -137,7 +137,7 @@ pub unsafe fn coo_conjugate_transposed<T: GpuScalar>(
     add_entries(nnz, row_indices, column_indices, |entry| values.load_streaming(entry).conjugate(), alpha, x, y);
 }
 
-/// What the kernels of COO do, where `value` gives that of an entry.
+/// Shared by the COO kernels; `value` returns the value of an entry.
 ///
 /// # Safety
 /// As for [`coo_transposed`]; `value` may be called for each entry.

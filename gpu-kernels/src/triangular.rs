@@ -1,7 +1,8 @@
 //! Solves with triangular matrices, level by level.
 //!
-//! A row waits for the rows whose elements of x it takes. Level 0 are the rows that take none; each other row is one level
-//! above the highest one that it waits for, so the rows of a level can be solved at the same time (Saad 2003, §11.6.2).
+//! A row waits for the rows whose elements of x it uses. Level 0 consists of the rows that use none; each other row is
+//! one level above the highest one that it waits for, so the rows of a level can be solved at the same time (Saad 2003,
+//! §11.6.2).
 
 use cuda_std::thread::{grid_threads, index_1d, sync_threads};
 use cuda_std::warp::{WARP_LANES, lane_id};
@@ -11,19 +12,19 @@ use crate::Offset;
 use crate::block::unrolled;
 use crate::reduction::sum_over_lanes;
 
-/// Entries that a lane loads at the same time.
+/// Number of entries that a lane loads at the same time.
 const AT_ONCE: u32 = 4;
 
-/// What a lane knows of its row before it reads x.
+/// What a lane loads for its row before it reads x.
 #[derive(Clone, Copy)]
 struct Row<O> {
-    /// Whether there is a row for this lane.
+    /// Whether this lane has a row.
     inside: bool,
     number: u32,
-    /// The lane's next entry, and where the row ends.
+    /// The lane's next entry, and the end of the row.
     entry: O,
     end: O,
-    /// The columns of that entry and of those after it that are the lane's.
+    /// The columns of that entry and of the lane's next ones.
     columns: [u32; AT_ONCE as usize],
 }
 
@@ -33,32 +34,32 @@ impl<O: Offset> Row<O> {
     }
 }
 
-/// The elements of x = T⁻¹ b in the rows of some levels, of which those before are done. `LANES` lanes share a row. A
-/// single level can have any grid; several take one block, which goes from level to level by barriers, and loads what it
-/// needs of the next row before it is done with the last one: what a level takes is little but the wait for memory.
+/// Computes the elements of x = T⁻¹ b in the rows of some levels, after all levels before them. `LANES` lanes share a
+/// row. A single level can have any grid; several take one block, which goes from level to level by barriers, and loads
+/// what it needs of the next row before it finishes the last one, because a level's time is mostly memory latency.
 ///
 /// # Safety
-/// The grid has one block unless `end_level` is `first_level` + 1; blocks are made of whole warps. `level_offsets` has an
-/// element for each level and one more, and `order` the rows, level by level; row offsets, entries and inverses of the
-/// diagonal are in that order as well, entries without the diagonal. Entries are in columns whose rows are in levels before
-/// that of their own row. `b` and `x` are different arrays of an element for each row.
+/// The grid has one block unless `end_level` is `first_level` + 1; blocks are made of whole warps. `level_offsets` has
+/// an element for each level and one more, and `order` the rows, level by level; row offsets, entries and inverses of
+/// the diagonal are in that order as well, entries without the diagonal. Entries are in columns whose rows are in
+/// levels before that of their own row. `b` and `x` are different arrays with an element for each row.
 #[kernel(T: reals, O: [u32, u64], LANES: [1, 4, 16])]
 pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
     /// The first level to solve.
     first_level: u32,
     /// The level after the last one.
     end_level: u32,
-    /// Where each level begins among the rows.
+    /// Offset of each level among the rows.
     level_offsets: Global<u32>,
-    /// The row of each place in the order of levels.
+    /// The row at each position in the order of levels.
     order: Global<u32>,
-    /// Where the entries of each place begin.
+    /// Offset of the entries of each position.
     row_offsets: Global<O>,
     /// The column of each entry.
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<T>,
-    /// One over the diagonal element of each place.
+    /// One over the diagonal element of each position.
     inverse_diagonal: Global<T>,
     /// The right-hand side.
     b: Global<T>,
@@ -66,7 +67,7 @@ pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
     x: GlobalMut<T>,
 ) {
     let lane = lane_id() % LANES;
-    // Where this warp begins in a level, and how far it goes in a step. It stays together, because its lanes meet in sums.
+    // The begin of this warp in a level, and its stride. The warp stays together for the sums over its lanes.
     let (first, stride) = (index_1d() / WARP_LANES * (WARP_LANES / LANES), grid_threads() / LANES);
     let columns_from = |entry: O, end: O| columns_from::<O, LANES>(column_indices, entry, end);
     let factors_from = |row: &Row<O>| factors_from::<T, O, LANES>(values, x, row);
@@ -89,7 +90,7 @@ pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
         if row.inside {
             (right_hand_side, inverse) = (b.load(row.number), inverse_diagonal.load(place + lane_id() / LANES));
         }
-        // While these are on their way, so is what of the next row does not depend on this one.
+        // Meanwhile, load the data of the next row that do not depend on this one.
         let (mut next_level, mut next_place) = (level, place + stride);
         if next_place >= end_place {
             (next_level, next_place) = (level + 1, end_place + first);
@@ -121,7 +122,7 @@ pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
     }
 }
 
-/// The columns of a lane's next entries; 0 for those that the row does not have.
+/// The columns of a lane's next entries; 0 past the end of the row.
 ///
 /// # Safety
 /// The entries before `end` exist.
@@ -140,7 +141,7 @@ unsafe fn columns_from<O: Offset, const LANES: u32>(
     columns
 }
 
-/// The values of a lane's next entries, and the elements of x that they are multiplied with.
+/// The values of a lane's next entries, and the elements of x by which they are multiplied.
 ///
 /// # Safety
 /// The row's entries exist, and its columns have elements of x, which are written.

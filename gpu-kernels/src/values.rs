@@ -4,9 +4,9 @@ use cuda_std::{Global, GpuScalar, Stored};
 
 /// The stored values, and the table that some of them need.
 pub(crate) struct Values<V, T> {
-    /// What is stored.
+    /// The stored numbers.
     pub stored: Global<V>,
-    /// The numbers that codes stand for: one for each code, or none.
+    /// The number that each code stands for; empty if there are no codes.
     pub table: Global<T>,
 }
 
@@ -20,7 +20,7 @@ impl<V, T> Clone for Values<V, T> {
 impl<V, T> Copy for Values<V, T> {}
 
 impl<T> Values<T, T> {
-    /// Values that are stored as they are: of the table nothing is loaded.
+    /// Values that are stored as wide as they are computed with: the table is never read.
     #[inline(always)]
     pub fn as_they_are(values: Global<T>) -> Self {
         Self { stored: values, table: values }
@@ -28,7 +28,7 @@ impl<T> Values<T, T> {
 }
 
 impl<V: Stored<T>, T: GpuScalar> Values<V, T> {
-    /// What is stored, widened.
+    /// Widens a stored number.
     ///
     /// # Safety
     /// The table has an entry for the code.

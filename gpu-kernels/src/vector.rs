@@ -1,4 +1,4 @@
-//! What SpMV needs of dense vectors.
+//! Operations on dense vectors that SpMV needs.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Elements, Global, GlobalMut, GpuScalar, Index, kernel};
@@ -23,7 +23,7 @@ pub unsafe fn scale<T: GpuScalar>(
     }
 }
 
-/// Adds α times a term to each of some elements of y.
+/// Adds α times a term to some elements of y.
 ///
 /// # Safety
 /// `elements` and `terms` have `count` elements; those of `elements` are all different, and inside `y`.
@@ -31,7 +31,7 @@ pub unsafe fn scale<T: GpuScalar>(
 pub unsafe fn add_to_elements<T: GpuScalar>(
     /// Number of terms.
     count: u64,
-    /// Which element of y each of them is for.
+    /// Index in y of each term.
     elements: Global<u32>,
     /// The factor.
     alpha: T,
@@ -50,7 +50,7 @@ pub unsafe fn add_to_elements<T: GpuScalar>(
 /// y\[place\] ← α sum + β y\[place\]; with β = 0, y is not read.
 ///
 /// # Safety
-/// `place` is inside `y`, and no other thread touches that element.
+/// `place` is inside `y`, and no other thread accesses that element.
 #[inline(always)]
 pub(crate) unsafe fn update<T: Elements>(
     y: GlobalMut<T>,
@@ -66,7 +66,7 @@ pub(crate) unsafe fn update<T: Elements>(
 /// y\[place\] ← y\[place\] + α sum.
 ///
 /// # Safety
-/// `place` is inside `y`, and no other thread touches that element.
+/// `place` is inside `y`, and no other thread accesses that element.
 #[inline(always)]
 pub(crate) unsafe fn add<T: Elements>(y: GlobalMut<T>, place: impl Index, alpha: T::Number, sum: T) {
     y.store(place, sum.times_plus(alpha, y.load(place)));

@@ -1,12 +1,12 @@
 //! Sums of products in twice the working precision, and norms.
 
-/// A sum of products in twice the working precision (an unevaluated sum of two `f64`), with what the error
-/// bound needs to know.
+/// A sum of products in twice the working precision (an unevaluated sum of two `f64`), with the terms of its error
+/// bound.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Accumulator {
     pub(crate) high: f64,
     pub(crate) low: f64,
-    /// The sum of the terms' magnitudes, but for those that have an infinite or NaN factor.
+    /// The sum of the terms' magnitudes, without terms that have an infinite or NaN factor.
     pub(crate) magnitude: f64,
     pub(crate) terms: usize,
     /// Whether a factor was infinite or NaN.
@@ -14,7 +14,7 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// Adds `a * b`; the product is exact but for underflow, the sum compensated.
+    /// Adds `a * b`; the product is exact except for underflow, and the sum is compensated.
     pub fn add_product(&mut self, a: f64, b: f64) {
         let product = a * b;
         let product_error = f64::mul_add(a, b, -product);
@@ -35,27 +35,27 @@ impl Accumulator {
         }
     }
 
-    /// α times this sum + β y, where with β = 0 `y` is not looked at.
+    /// α times this sum + β y; with β = 0, `y` is not read.
     pub fn combine(self, alpha: f64, beta: f64, y: f64) -> Exact {
         Exact::combined(&[(alpha, self)], &[(beta, y)][..usize::from(beta != 0.0)])
     }
 }
 
-/// What an element of α A x + β y is, or a part of a complex one, and how large its terms are together.
+/// An element of α A x + β y, or a part of a complex one, with the sum of its terms' magnitudes.
 #[derive(Clone, Copy, Debug)]
 pub struct Exact {
     pub(crate) sum: Accumulator,
-    /// The terms together, before or after they are multiplied with α, whichever is more.
+    /// The sum of the terms' magnitudes, before or after multiplication by α, whichever is larger.
     pub(crate) largest: f64,
-    /// |α|; of a complex number, the magnitudes of its parts together.
+    /// |α|; for a complex number, the sum of the magnitudes of its parts.
     pub(crate) alpha: f64,
-    /// Real products, and so additions, for each entry of the row: 2 in a part of a complex element.
+    /// Real products, and therefore additions, per entry of the row: 2 in a part of a complex element.
     pub(crate) products: usize,
 }
 
 impl Exact {
-    /// The sum of each of `sums` times its factor, and of `products`. The sums are of the same row, one of a real element
-    /// and two of a complex one's part.
+    /// The sum of `sums`, each times its factor, and of `products`. The sums are of the same row: one for a real element,
+    /// two for a part of a complex one.
     pub(crate) fn combined(sums: &[(f64, Accumulator)], products: &[(f64, f64)]) -> Self {
         let mut total = Accumulator::default();
         let (mut magnitude, mut largest, mut scale, mut special) = (0.0, 0f64, 0.0, false);
@@ -64,7 +64,7 @@ impl Exact {
             if sum.high.is_finite() {
                 total.add_product(*alpha, sum.low);
             }
-            // Also where the terms are beyond all numbers.
+            // Also for terms that overflow.
             magnitude += if *alpha == 0.0 { 0.0 } else { alpha.abs() * sum.magnitude };
             largest = largest.max(sum.magnitude);
             scale += alpha.abs();
@@ -83,7 +83,7 @@ impl Exact {
         Self { sum, largest: magnitude.max(largest), alpha: scale, products: sums.len() }
     }
 
-    /// How far `computed` is off.
+    /// The absolute error of `computed`.
     pub(crate) fn distance(&self, computed: f64) -> f64 {
         ((computed - self.sum.high) - self.sum.low).abs()
     }
@@ -94,8 +94,8 @@ impl Exact {
     }
 }
 
-/// A Euclidean norm that is added up number by number. Squares neither underflow nor overflow: the sum is of those of
-/// the numbers over the largest so far (as in reference BLAS, `nrm2`).
+/// A Euclidean norm, accumulated number by number. Squares neither underflow nor overflow: each number is divided by
+/// the largest so far before it is squared (as in reference BLAS, `nrm2`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Norm {
     largest: f64,
@@ -108,7 +108,7 @@ impl Norm {
         self.join(Self { largest: value.abs(), squares: f64::from(value != 0.0) });
     }
 
-    /// Adds what another one is the norm of.
+    /// Adds the numbers behind another norm.
     pub fn join(&mut self, other: Self) {
         let (mut large, mut small) = (*self, other);
         if small.largest > large.largest {
@@ -123,7 +123,7 @@ impl Norm {
         self.over(&Self { largest: 1.0, squares: 1.0 })
     }
 
-    /// This norm over another one; 0 if this one is 0.
+    /// This norm divided by another one; 0 if this one is 0.
     pub fn over(&self, other: &Self) -> f64 {
         if self.largest == 0.0 {
             return 0.0;
@@ -155,7 +155,7 @@ mod tests {
                 (&[1e-200, 2.0, 1e-200], 2.0),
             ] {
                 let norm: Norm = values.iter().map(|value| value * scale).collect();
-                // Of subnormal numbers, few digits are left.
+                // Subnormal numbers have few digits.
                 let error = (norm.value() / (expected * scale) - 1.0).abs();
                 assert!(expected == 0.0 && norm.value() == 0.0 || error < 1e-3, "{values:?} · {scale}: {norm:?}");
                 let half = values.len() / 2;
@@ -168,7 +168,7 @@ mod tests {
         let norm = |values: &[f64]| values.iter().copied().collect::<Norm>().value();
         assert_eq!(norm(&[1.0, f64::INFINITY, -f64::INFINITY, 2.0]), f64::INFINITY);
         assert!(norm(&[1.0, f64::NAN, 2.0]).is_nan() && norm(&[f64::NAN, f64::INFINITY]).is_nan());
-        // Beyond the largest number, though each is below.
+        // The norm overflows, though no number does.
         assert_eq!(norm(&[f64::MAX; 4]), f64::INFINITY);
         let large: Norm = [f64::MAX; 4].into_iter().collect();
         assert_eq!(large.over(&[f64::MAX].into_iter().collect()), 2.0);

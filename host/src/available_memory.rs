@@ -1,12 +1,12 @@
-//! How much memory there is.
+//! How much memory is available.
 
 use std::fs;
 
-/// Bytes of memory that the machine can give without swapping, as far as it says: `MemAvailable` of
-/// `/proc/meminfo` on Linux, `None` elsewhere. A limit of a container is not seen.
+/// Bytes of memory that the machine can provide without swapping, as reported by the system: `MemAvailable` of
+/// `/proc/meminfo` on Linux, `None` elsewhere. Limits of containers are not taken into account.
 ///
-/// A system that overcommits memory grants any allocation and kills the process that touches too much of it;
-/// asking first turns that into an error.
+/// A system that overcommits memory grants any allocation, then kills the process that touches too much of it; asking
+/// first turns that into an error.
 pub fn available_memory() -> Option<u128> {
     from_meminfo(&fs::read_to_string("/proc/meminfo").ok()?)
 }

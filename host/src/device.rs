@@ -1,4 +1,4 @@
-//! How large a grid is: data, apart from the kernels.
+//! The sizes of grids: data, apart from the kernels.
 
 use std::num::NonZeroU32;
 
@@ -7,35 +7,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// What a launch needs to know of the device that it runs on.
+/// Properties of a device that launches depend on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// The device's name, and what identifies its software.
+    /// The device's name, and the identity of its software.
     pub name: String,
-    /// Bytes of the largest cache, where they are known.
+    /// Bytes of the largest cache, if known.
     pub cache_bytes: Option<u64>,
-    /// Streaming multiprocessors, or whatever runs blocks side by side.
+    /// Streaming multiprocessors, or their equivalents, which run blocks in parallel.
     pub multiprocessors: u32,
     /// Threads that one multiprocessor holds at a time.
     pub threads_per_multiprocessor: u32,
-    /// Bytes of shared memory that a block may have, where there is a limit.
+    /// Bytes of shared memory that a block may have, if limited.
     pub shared_bytes: Option<u32>,
-    /// The sizes of grids on this device.
+    /// Sizes of grids on this device.
     pub tuning: Tuning,
 }
 
-/// What a kernel takes of a multiprocessor, as the one who compiled it says.
+/// Resources that a kernel needs on a multiprocessor, as reported by its compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelResources {
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Bytes of shared memory of a block, besides those that a launch asks for.
+    /// Bytes of static shared memory per block, besides those that a launch requests.
     pub shared_bytes: u32,
-    /// Threads that a block may have.
+    /// Maximum number of threads per block.
     pub most_threads: u32,
 }
 
-/// The sizes of grids.
+/// Sizes of grids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     threads_per_block: u32,
@@ -49,13 +49,13 @@ impl Tuning {
     pub(crate) const SMALL: Self = Self { threads_per_block: 64, waves: 1, persistent: false, oversubscription: None };
 
     /// Blocks of `threads_per_block` threads, and grids of at most `waves` times as many threads as the device holds at
-    /// a time; threads of a larger job go through it in several steps. Kernels that are faster in blocks that come one
-    /// after the other have 16 waves at least; [`persistent`](Self::persistent) makes no difference between kernels. A
-    /// large number gives each thread one row.
+    /// a time; in larger jobs, each thread takes several steps. Kernels that run faster in successive blocks have at
+    /// least 16 waves; [`persistent`](Self::persistent) makes no difference between kernels. A large `waves` gives each
+    /// thread one row.
     ///
     /// # Errors
-    /// When `threads_per_block` is not a multiple of 32 from 32 to 1024, for lanes of a warp that is not whole would wait
-    /// for others that do not exist; and when `waves` is 0.
+    /// When `threads_per_block` is not a multiple of 32 from 32 to 1024, since lanes of a partial warp would wait for lanes
+    /// that do not exist, or when `waves` is 0.
     pub fn new(threads_per_block: u32, waves: u32) -> Result<Self, Error> {
         let refused = |what, value: u32, expected| Err(Error::Setting { what, value: value.to_string(), expected });
         let lanes = WARP_LANES as u32;
@@ -68,26 +68,26 @@ impl Tuning {
         Ok(Self { threads_per_block, waves, persistent: false, oversubscription: None })
     }
 
-    /// The same grids for all kernels: with one wave every warp stays until all work is done, as Bell & Garland 2009, §3.7
-    /// have it: `csr-vector-32` is their kernel then.
+    /// The same grids for all kernels: with one wave, every warp stays until all work is done, as in Bell & Garland 2009,
+    /// §3.7; `csr-vector-32` is then their kernel.
     #[must_use]
     pub fn persistent(self) -> Self {
         Self { persistent: true, ..self }
     }
 
-    /// So many warps for each one that a multiprocessor works on at once, in kernels that add atomically: ω of Anzt et
-    /// al. 2020, §3.2.
+    /// Launches `oversubscription` warps for each one that a multiprocessor works on at once, in kernels that add
+    /// atomically: ω of Anzt et al. 2020, §3.2.
     #[must_use]
     pub fn oversubscribed(self, oversubscription: NonZeroU32) -> Self {
         Self { oversubscription: Some(oversubscription), ..self }
     }
 
-    /// What [`oversubscribed`](Self::oversubscribed) asked for; otherwise the number of entries decides.
+    /// The value set by [`oversubscribed`](Self::oversubscribed); if `None`, the number of entries decides.
     pub fn oversubscription(self) -> Option<NonZeroU32> {
         self.oversubscription
     }
 
-    /// Threads of a block.
+    /// Threads per block.
     pub fn threads_per_block(self) -> u32 {
         self.threads_per_block
     }
@@ -97,7 +97,7 @@ impl Tuning {
         self.waves
     }
 
-    /// The same for kernels whose threads have unequal work.
+    /// As [`waves`](Self::waves), for kernels whose threads have unequal work.
     fn uneven_waves(self) -> u32 {
         if self.persistent { self.waves } else { self.waves.max(UNEVEN_WAVES) }
     }
@@ -109,26 +109,26 @@ impl Default for Tuning {
     }
 }
 
-/// Threads that a block has at most, on every GPU.
+/// Maximum number of threads per block on every GPU.
 const MOST_THREADS_PER_BLOCK: u32 = 1024;
 
-/// Bytes of shared memory that every GPU gives a block without being asked for more.
+/// Bytes of shared memory that every GPU grants a block by default.
 pub(crate) const ALWAYS_SHARED_BYTES: u32 = 48 << 10;
 
 /// Lanes of a warp.
 pub(crate) const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
-/// The grid with shared memory of `bytes` bytes for each warp of a block.
+/// The grid with `bytes` bytes of shared memory per warp.
 #[doc(hidden)]
 pub fn with_shared_for_each_warp(grid: Grid, bytes: u32) -> Grid {
     Grid { shared_bytes: grid.threads_per_block.div_ceil(WARP_LANES as u32) * bytes, ..grid }
 }
 
-/// Waves of blocks at least, where they are better than warps that stay.
+/// Minimum number of waves where successive blocks are faster than persistent warps.
 const UNEVEN_WAVES: u32 = 16;
 
 impl Device {
-    /// Whether it runs kernels, or their emulation: a multiprocessor holds many threads, a core of a CPU one.
+    /// Whether the device runs kernels or their emulation: a multiprocessor holds many threads, a CPU core one.
     pub fn has_kernels(&self) -> bool {
         self.threads_per_multiprocessor > 1
     }
@@ -138,44 +138,44 @@ impl Device {
         u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor)
     }
 
-    /// Whether rows are so few that a thread a row keeps the memory busy only with many places on their way, and that a launch
-    /// counts. On an H200, 16 places instead of 4 take 0.5 to 0.97 of the time up to there, and 1.0 to 1.2 with twice the
-    /// rows and more.
+    /// Whether rows are so few that one thread per row keeps the memory busy only with many entries in flight, and that the
+    /// cost of a launch matters. On an H200, 16 entries in flight instead of 4 take 0.5 to 0.97 of the time up to this
+    /// limit, and 1.0 to 1.2 from twice as many rows on.
     pub(crate) fn has_few_rows(&self, rows: usize) -> bool {
         rows as u64 <= self.resident_threads().saturating_mul(2)
     }
 
-    /// A grid with a thread for each piece of work, or as many as the tuning allows; no block for no work.
+    /// A grid with a thread per piece of work, or as many as the tuning allows; no blocks if there is no work.
     pub fn grid(&self, work: u64) -> Grid {
         self.grid_of_blocks(work, self.tuning.threads_per_block)
     }
 
-    /// [`grid`](Self::grid) for a kernel that wants blocks of a certain size.
+    /// [`grid`](Self::grid) for a kernel that needs blocks of a certain size.
     pub(crate) fn grid_of_blocks(&self, work: u64, threads_per_block: u32) -> Grid {
         self.grid_of_waves(work, threads_per_block, self.tuning.waves)
     }
 
     fn grid_of_waves(&self, work: u64, threads_per_block: u32, waves: u32) -> Grid {
-        // A device that holds no thread at all would leave all work undone.
+        // A device that holds no threads would leave all work undone.
         let most = self.resident_threads().saturating_mul(waves.into()).max(1);
-        // A thread's number has 32 bits, and kernels step past the end once.
+        // A thread's index has 32 bits, and kernels step past the end once.
         let blocks = work.min(most).min(1 << 30).div_ceil(threads_per_block.into());
         Grid { blocks: blocks as u32, threads_per_block, shared_bytes: 0 }
     }
 
-    /// [`grid`](Self::grid) for a kernel whose threads have unequal work, or wait for each other less so: of blocks that
-    /// come one after the other, a multiprocessor that is done with one early gets the next.
+    /// [`grid`](Self::grid) for a kernel whose threads have unequal work, or wait less for each other in this form: a
+    /// multiprocessor that finishes one block early gets the next.
     pub(crate) fn uneven_grid(&self, work: u64) -> Grid {
         self.uneven_grid_of_blocks(work, self.tuning.threads_per_block)
     }
 
-    /// [`uneven_grid`](Self::uneven_grid) for a kernel that wants blocks of a certain size.
+    /// [`uneven_grid`](Self::uneven_grid) for a kernel that needs blocks of a certain size.
     pub(crate) fn uneven_grid_of_blocks(&self, work: u64, threads_per_block: u32) -> Grid {
         self.grid_of_waves(work, threads_per_block, self.tuning.uneven_waves())
     }
 
-    /// A grid of so many threads, rounded up to whole blocks, whatever the tuning allows: for kernels that share out
-    /// their work by warps themselves.
+    /// A grid of `threads` threads, rounded up to whole blocks, whatever the tuning allows: for kernels whose warps
+    /// divide the work themselves.
     pub(crate) fn grid_of(&self, threads: u64) -> Grid {
         let threads_per_block = self.tuning.threads_per_block;
         Grid { blocks: threads.div_ceil(threads_per_block.into()) as u32, threads_per_block, shared_bytes: 0 }
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(blocks(Tuning::new(256, 3).unwrap().persistent()), [240, 240]);
     }
 
-    /// There is a block wherever there is work, and never more threads than indices have bits for.
+    /// There is a block wherever there is work, and never more threads than an index can count.
     #[test]
     fn no_work_is_left_without_a_block() {
         for (multiprocessors, threads_per_multiprocessor) in [(0, 0), (1, 0), (0, 1), (1, 1), (u32::MAX, u32::MAX)] {

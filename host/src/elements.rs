@@ -1,4 +1,4 @@
-//! Some elements of a vector, copied out of an executor's memory or within it.
+//! Selected elements of vectors, copied out of an executor's memory or within it.
 
 use std::marker::PhantomData;
 
@@ -12,12 +12,12 @@ use crate::memory::{Buffer, HostMemory, Memory};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Elements that a thread of the host copies at a time.
+/// Elements that a host thread copies at a time.
 const AT_ONCE: usize = 4096;
 
-/// Which elements of vectors of some length are copied, in an executor's memory.
+/// A selection of elements of vectors of a certain length, in an executor's memory.
 pub struct Elements<M: Memory> {
-    /// The length of a vector, which each of `elements` is less than.
+    /// The length of a vector; each of `elements` is less than it.
     length: usize,
     elements: M::Buffer<u32>,
 }
@@ -26,7 +26,7 @@ impl<M: Memory> Elements<M> {
     /// Moves a list of elements to an executor.
     ///
     /// # Errors
-    /// When one is not less than `length`, or memory runs out.
+    /// When an element is not less than `length`, or memory runs out.
     pub fn new<E: Executor<Memory = M>>(executor: &E, length: usize, elements: Vec<u32>) -> Result<Self, Error> {
         let bound = u64::try_from(length).unwrap_or(u64::MAX);
         match elements.iter().find(|&&element| u64::from(element) >= bound) {
@@ -35,27 +35,27 @@ impl<M: Memory> Elements<M> {
         }
     }
 
-    /// How many there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Copies elements of several vectors to the host's memory. Of a GPU's memory nothing else comes to the host.
+/// Copies elements of several vectors to the host's memory. From a GPU's memory, only these elements are transferred.
 pub struct CopyElements<T>(PhantomData<T>);
 
 /// The operands of [`CopyElements`].
 pub struct CopyOperands<'a, T: Scalar, M: Memory> {
     /// Which elements of each vector.
     pub elements: &'a Elements<M>,
-    /// The vectors, one after the other.
+    /// The vectors, stored consecutively.
     pub x: &'a M::Buffer<T>,
-    /// For each vector room for its elements.
+    /// One destination per vector, as long as the list of elements.
     pub to: &'a mut dyn Iterator<Item = &'a mut [T]>,
 }
 
@@ -79,7 +79,7 @@ impl<T: Scalar> Operation for CopyElements<T> {
                 x: x.global().after(first),
                 gathered: gathered.global_mut(),
             };
-            // SAFETY: the arrays have `count` elements; the vector is whole, and longer than each of its elements.
+            // SAFETY: the arrays have `count` elements; the vector is complete, and longer than each of its elements.
             unsafe { launch(executor, executor.device().grid(count as u64), kernel) }?;
             to.copy_from_slice(&executor.download(&gathered)?);
         }
@@ -97,7 +97,7 @@ impl<T: Scalar> Operation for CopyElements<T> {
     }
 }
 
-/// Copies elements of several vectors to another array of the same memory, of each vector as many.
+/// Copies the same elements of several vectors to another array in the same memory.
 pub struct PackElements<T>(PhantomData<T>);
 
 /// The operands of [`PackElements`].
@@ -106,9 +106,9 @@ pub struct PackOperands<'a, T: Scalar, M: Memory> {
     pub elements: &'a Elements<M>,
     /// Number of vectors.
     pub vectors: usize,
-    /// The vectors, one after the other.
+    /// The vectors, stored consecutively.
     pub x: &'a M::Buffer<T>,
-    /// Room for the elements, those of one vector after those of the other.
+    /// The destination: the elements of the first vector, then those of the second, and so on.
     pub to: &'a mut M::Buffer<T>,
 }
 
@@ -131,8 +131,8 @@ impl<T: Scalar> Operation for PackElements<T> {
                 x: x.global().after(first),
                 gathered: to.global_mut().after(vector * count),
             };
-            // SAFETY: the elements are `count`, and so many are left of the room; the vector is whole, and longer than each
-            // of its elements.
+            // SAFETY: `count` elements are read, and the destination has room for them; the vector is complete, and longer
+            // than each of its elements.
             unsafe { launch(executor, executor.device().grid(count as u64), kernel) }?;
         }
         Ok(())
@@ -152,7 +152,7 @@ impl<T: Scalar> Operation for PackElements<T> {
     }
 }
 
-/// The first element of a vector, of which there are as many as fit.
+/// Returns the index of a vector's first element, after checking that the whole vector lies within `elements`.
 fn first_of(vector: usize, length: usize, elements: usize) -> Result<usize, Error> {
     let first = vector.saturating_mul(length);
     match elements.checked_sub(first) {
@@ -179,7 +179,7 @@ mod tests {
                 room.iter().zip(&list).all(|(&found, &element)| found == (vector * length) as f64 + f64::from(element))
             );
         }
-        // Poison shows what was not written.
+        // NaNs reveal elements that were not written.
         let mut packed = vec![f64::NAN; 2 * count];
         let pack = |x: &Vec<f64>, to: &mut Vec<f64>| {
             executor.run::<PackElements<f64>>(PackOperands { elements: &elements, vectors: 2, x, to })
@@ -205,7 +205,7 @@ mod tests {
     fn elements_are_copied_in_their_order() {
         for count in [0, 1, 3, 120] {
             check(&Cpu::new(), count);
-            // Miri has no lanes.
+            // Miri does not support lanes.
             if !cfg!(miri) {
                 (0..3).for_each(|seed| check(&Emulated::new(seed), count));
             }

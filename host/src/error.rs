@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// An error of this crate. Each message is one line and says what was wrong, where, and, where it is not
-/// plain, what to do about it.
+/// An error of this crate. Each message is one line that says what was wrong, where, and, if it is not obvious, what to
+/// do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,44 +12,44 @@ pub enum Error {
     Structure {
         /// The storage format whose rule is broken.
         format: &'static str,
-        /// Which rule, and at which place.
+        /// Which rule is broken, and where.
         reason: String,
     },
-    /// A number of rows, columns or stored entries is beyond what this library can index.
+    /// A number of rows, columns or stored entries exceeds the limit of this library.
     #[error("the {what} is {value}, and the limit is {limit}")]
     TooLarge {
         /// What is too large.
         what: &'static str,
         /// Its value.
         value: u128,
-        /// The largest value that works.
+        /// The largest supported value.
         limit: u128,
     },
-    /// A format would store so much padding that the conversion was not begun.
+    /// A format would store so much padding that the conversion was not started.
     #[error(
         "{format} would take {predicted} bytes, more than {limit} allowed ({times:.1} times the CSR arrays); \
          choose another format or raise the limit"
     )]
     Fill {
-        /// The format that was asked for.
+        /// The requested format.
         format: &'static str,
         /// Bytes it would need.
         predicted: u128,
-        /// Bytes it may take.
+        /// The limit in bytes.
         limit: u128,
-        /// `predicted` over the bytes of the CSR arrays.
+        /// `predicted` divided by the bytes of the CSR arrays.
         times: f64,
     },
-    /// The same bits every run were demanded of a format that does not give them.
-    #[error("{what} is not reproducible: {instead}, or do not ask for the same bits every run")]
+    /// Reproducible results were requested of a format that does not provide them.
+    #[error("{what} is not reproducible: {instead}, or do not request the same bits every run")]
     NotReproducible {
-        /// The format that was asked for, and for what.
+        /// The requested format, and its purpose.
         what: String,
-        /// What gives the same bits.
+        /// A reproducible alternative.
         instead: &'static str,
     },
-    /// A matrix was to get new values, and its plan does not know where they belong.
-    #[error("a plan in format {format} gets new values only if it was made for updates: `updates` in its options")]
+    /// A matrix was given new values, but its plan has no record of where they are stored.
+    #[error("a plan in format {format} accepts new values only if it was built for updates: `updates` in its options")]
     NotUpdatable {
         /// The plan's format.
         format: &'static str,
@@ -59,66 +59,66 @@ pub enum Error {
     Unsupported {
         /// The format.
         format: &'static str,
-        /// What was asked of it.
+        /// The requested operation.
         operation: &'static str,
     },
-    /// An operator cannot do something.
+    /// An operator lacks an operation.
     #[error("the operator has no {operation}")]
     Operator {
-        /// What was asked of it.
+        /// The requested operation.
         operation: &'static str,
     },
-    /// A matrix has a pivot that nothing can be divided by.
+    /// A pivot of a matrix is unsuitable for division.
     #[error("{operation}: the pivot of row {row} is {pivot}, expected {expected}")]
     Pivot {
-        /// What was to be done with the matrix.
+        /// The operation on the matrix.
         operation: &'static str,
-        /// The row, counted from 0.
+        /// The zero-based row.
         row: usize,
         /// The pivot.
         pivot: f64,
-        /// What it can be, and what may help.
+        /// What is accepted, and what may help.
         expected: &'static str,
     },
-    /// A setting means nothing.
+    /// A setting is invalid.
     #[error("{what} is {value}, expected {expected}")]
     Setting {
         /// Which setting.
         what: &'static str,
         /// Its value.
         value: String,
-        /// What it can be.
+        /// What is accepted.
         expected: &'static str,
     },
     /// No format can be chosen.
     #[error("none of {considered} formats can be chosen: the smallest takes {smallest} bytes{}", of_budget(*budget))]
     NoFormat {
-        /// Formats that were considered.
+        /// Number of formats considered.
         considered: usize,
         /// Bytes of the smallest of them.
         smallest: u128,
-        /// Bytes that it may take, where a limit was given.
+        /// The limit in bytes, if one was given.
         budget: Option<u64>,
     },
-    /// A matrix and its transpose, which is stored besides it, are too large.
+    /// A matrix and its transpose, which is stored in addition to it, are too large.
     #[error(
-        "the matrix and its transpose take {bytes} bytes or more, and the budget is {budget}; without the same bits every \
+        "the matrix and its transpose take at least {bytes} bytes, but the budget is {budget}; unless you request the same bits every \
          run the transpose is not stored"
     )]
     TransposeMemory {
         /// Bytes of both.
         bytes: u128,
-        /// Bytes that they may take.
+        /// The limit in bytes.
         budget: u64,
     },
-    /// Two operands do not fit each other.
+    /// The lengths of two operands do not match.
     #[error("{what} has length {found}, expected {expected}")]
     Length {
         /// Which operand.
         what: &'static str,
         /// Its length.
         found: usize,
-        /// The length that the matrix asks for.
+        /// The length that the matrix requires.
         expected: usize,
     },
     /// A matrix that must be square is not.
@@ -136,20 +136,20 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file's text is not what its format demands.
+    /// A file's text violates its format.
     #[error("{}:{line}: {reason}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// The one-based line.
         line: u64,
         /// What is wrong there.
         reason: String,
     },
-    /// A file's bytes are not what its format demands.
+    /// A file's bytes violate their format.
     #[error("{}: {reason}", path.display())]
     Contents {
         /// The file.
@@ -157,7 +157,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// Values of a matrix are beyond the range of the type that they were to be stored in.
+    /// Values of a matrix are beyond the range of the type that was to store them.
     #[error(
         "{narrow_type} cannot hold {count} of the values: the first is {value} in row {row}, column {column}, beyond its \
          range"
@@ -165,7 +165,7 @@ pub enum Error {
     BeyondRange {
         /// The type.
         narrow_type: &'static str,
-        /// How many values.
+        /// Number of such values.
         count: usize,
         /// The row of the first.
         row: usize,
@@ -174,23 +174,23 @@ pub enum Error {
         /// The first.
         value: String,
     },
-    /// The values of a matrix differ too much for the type that they were to be stored in.
+    /// A matrix has too many distinct values for the type that was to store them.
     #[error("the matrix has more than {most} different value{}: store them in another type", if *most == 1 { "" } else { "s" })]
     DistinctValues {
-        /// How many may differ.
+        /// Maximum number of distinct values.
         most: usize,
     },
-    /// A name that is none of the known ones.
+    /// An unknown name.
     #[error("unknown {what} '{name}': expected {expected}")]
     Name {
-        /// What was named: a format, an executor.
+        /// What was named: a format or an executor.
         what: &'static str,
         /// The name as given.
         name: String,
-        /// The names that exist.
+        /// The known names.
         expected: String,
     },
-    /// The text of a format has parameters that the format does not take.
+    /// A format's text has parameters that the format does not accept.
     #[error("format \"{format}\": {reason}")]
     Parameters {
         /// The text as given.
@@ -198,12 +198,12 @@ pub enum Error {
         /// What is wrong with it, and what is expected.
         reason: String,
     },
-    /// An executor cannot be had on this machine.
+    /// An executor is not available on this machine.
     #[error("executor {executor} is not available: {reason}")]
     Unavailable {
         /// The executor.
         executor: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// An allocation failed.
@@ -211,28 +211,28 @@ pub enum Error {
     OutOfMemory {
         /// What the memory was for.
         what: &'static str,
-        /// How much was asked for.
+        /// Number of bytes requested.
         bytes: u128,
     },
-    /// The warp emulator caught a kernel doing something that a GPU does not define.
+    /// The warp emulator caught a kernel in behavior that a GPU leaves undefined.
     #[error("emulator: {0}")]
     Emulator(Box<warp_emulator::Fault>),
-    /// An array of another executor, which may still be working on it, was given to one that cannot order its own work
+    /// An array of another executor, which may still be working on it, was passed to one that cannot order its own work
     /// after that.
     #[error("{what}: an array belongs to another executor; take a copy of it with `Cuda::copy_of`")]
     Foreign {
-        /// What was to be done with the array.
+        /// The operation on the array.
         what: String,
     },
     /// An operator of another crate failed.
     #[error(transparent)]
     Operation(Box<dyn std::error::Error + Send + Sync>),
-    /// The CUDA driver refused something.
+    /// The CUDA driver returned an error.
     #[error("CUDA: {what}: {reason}")]
     Cuda {
-        /// What was asked of the driver.
+        /// The request to the driver.
         what: String,
-        /// What it answered.
+        /// The driver's answer.
         reason: String,
     },
 }
@@ -266,7 +266,7 @@ impl Error {
     }
 }
 
-/// Checks that an operand has the length that the matrix asks for.
+/// Checks that an operand has the length that the matrix requires.
 #[doc(hidden)]
 pub fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }

@@ -1,11 +1,11 @@
-//! Generic code that most crates would compile for themselves, compiled once, here: where little is optimised, a crate
-//! links to the instances that the crates below it have. The feature `instances` is for tests, a dozen programs of them.
+//! Instances of generic code, compiled once here instead of in most crates: at low optimisation levels, a crate links to the
+//! instances in its dependencies. The feature `instances` is for tests, which are a dozen programs.
 
 use crate::executor::{Cpu, Emulated, Executor, Reference};
 use crate::format::Matrix;
 use crate::{Complex, Csr, Plan, Scalar, verify};
 
-/// What is used of all number types on all executors that need no GPU.
+/// The functions used for all number types, on all executors that need no GPU.
 pub fn instances() -> [[*const (); 22]; 12] {
     [
         of::<f32, Reference>(),

@@ -1,4 +1,5 @@
-//! For operations of other crates that run kernels: launches, scans, sorts, and matrices of what kernels have written.
+//! For operations of other crates that run kernels: launches, scans, sorts, and matrices made of arrays written by
+//! kernels.
 
 pub use crate::convert::primitives::{Array, Scan, largest, launch, one_number};
 pub use crate::convert::radix::{Sorted, sorted_by};
@@ -7,11 +8,11 @@ use crate::format::{Csr, Offsets};
 use crate::memory::Memory;
 use crate::real::Scalar;
 
-/// A matrix in CSR from arrays that are not looked at.
+/// A CSR matrix from unchecked arrays.
 ///
 /// # Safety
-/// There are `rows` + 1 offsets, the first 0, none below the one before it, and the last the length of both other arrays; no
-/// column index is `columns` or more.
+/// There must be `rows` + 1 offsets, starting with 0, never decreasing, and ending with the length of both other arrays;
+/// every column index must be less than `columns`.
 pub unsafe fn csr_unchecked<T: Scalar, M: Memory>(
     rows: usize,
     columns: usize,

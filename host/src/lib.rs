@@ -17,6 +17,8 @@
 //! # }
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod accumulator;
 mod available_memory;
 pub mod complex;
@@ -32,7 +34,7 @@ pub mod format;
 pub mod instances;
 pub mod interop;
 #[doc(hidden)]
-#[allow(unsafe_code, reason = "what it makes is vouched for by who calls it")]
+#[allow(unsafe_code, reason = "the caller vouches for its result")]
 pub mod kernels;
 pub mod memory;
 #[doc(hidden)]

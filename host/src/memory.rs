@@ -1,4 +1,4 @@
-//! Where arrays live: one name for host vectors and device buffers, so that each format is written once.
+//! Memory for arrays: one name for host vectors and device buffers, so that each format is written once.
 
 use bytemuck::Pod;
 use cuda_std::{Global, GlobalMut};
@@ -7,16 +7,16 @@ pub use crate::available_memory::available_memory;
 use crate::error::Error;
 use crate::real::{Scalar, parts_of, parts_of_mut};
 
-/// What an array on a device can hold.
+/// An element type of arrays on a device.
 #[cfg(not(feature = "cuda"))]
 pub trait Element: Pod + Default + Send + Sync {
-    /// The same as a value.
+    /// The type as a value.
     const TYPE: ElementType;
 }
-/// What an array on a device can hold.
+/// An element type of arrays on a device.
 #[cfg(feature = "cuda")]
 pub trait Element: Pod + Default + Send + Sync + cust::memory::DeviceCopy {
-    /// The same as a value.
+    /// The type as a value.
     const TYPE: ElementType;
 }
 
@@ -29,7 +29,7 @@ macro_rules! elements {
 }
 elements!(u8 Uint8, u16 Uint16, i32 Int32, u32 Uint32, u64 Uint64, f32 Float32, f64 Float64);
 
-/// What the elements of an array are, in memory or in a file.
+/// The type of an array's elements, in memory or in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ElementType {
@@ -61,7 +61,7 @@ impl ElementType {
         }
     }
 
-    /// Bytes of its real or its imaginary part; of an element that is not complex, of the whole.
+    /// Bytes of the real or the imaginary part; of the whole, for an element that is not complex.
     pub fn part_width(self) -> usize {
         match self {
             Self::Complex64 | Self::Complex128 => self.width() / 2,
@@ -88,40 +88,40 @@ impl ElementType {
     }
 }
 
-/// A place that arrays live in. Every thread can use them.
+/// A memory that holds arrays. Every thread can use them.
 pub trait Memory: 'static {
-    /// An array in this place.
+    /// An array in this memory.
     type Buffer<T: Element>: Buffer<T> + Send + Sync;
 }
 
-/// An array, as a launch sees it.
+/// An array as seen by a launch.
 pub trait Buffer<T> {
     /// Number of elements.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Whether the array is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it lies in memory of somebody who has not given it away: what the library is given by value, and then writes,
-    /// must be a copy of it.
+    /// Whether the array lies in memory that its owner has not given away. The library must copy such an array, if passed by
+    /// value, before it writes to it.
     fn is_borrowed(&self) -> bool {
         false
     }
 
-    /// What a kernel gets to read from it.
+    /// The array for reading by a kernel.
     fn global(&self) -> Global<T>;
 
-    /// What a kernel gets to write to it.
+    /// The array for writing by a kernel.
     fn global_mut(&mut self) -> GlobalMut<T>;
 
-    /// What a kernel for real numbers gets to read from it: the real part and the imaginary part of each element.
+    /// The array for reading by a kernel for real numbers: the real and the imaginary part of each element.
     fn global_parts(&self) -> Global<T::Real>
     where
         T: Scalar;
 
-    /// What a kernel for real numbers gets to write to it.
+    /// The array for writing by a kernel for real numbers.
     fn global_parts_mut(&mut self) -> GlobalMut<T::Real>
     where
         T: Scalar;
@@ -172,7 +172,7 @@ pub fn with_capacity<T>(length: usize) -> Result<Vec<T>, Error> {
     Ok(elements)
 }
 
-/// Makes room for `more` elements; for more than that where a vector grows again and again.
+/// Makes room for `more` elements, and for further ones if the vector grows repeatedly.
 ///
 /// # Errors
 /// When memory runs out.
@@ -180,12 +180,12 @@ pub fn reserve<T>(elements: &mut Vec<T>, more: usize) -> Result<(), Error> {
     elements.try_reserve(more).map_err(|_| out_of_memory::<T>(elements.len().saturating_add(more)))
 }
 
-/// There is no memory for an array of so many elements.
+/// The error for an array of `length` elements that does not fit into memory.
 fn out_of_memory<T>(length: usize) -> Error {
     Error::OutOfMemory { what: "an array", bytes: length as u128 * size_of::<T>() as u128 }
 }
 
-/// An array of zeros in the host's memory, which the operating system need not write.
+/// An array of zeros in host memory, which the operating system need not write.
 ///
 /// # Errors
 /// When memory runs out.
@@ -193,7 +193,7 @@ pub fn zeros<T: bytemuck::Zeroable>(length: usize) -> Result<Vec<T>, Error> {
     bytemuck::allocation::try_zeroed_vec(length).map_err(|()| out_of_memory::<T>(length))
 }
 
-/// `length` times the same element.
+/// `length` copies of an element.
 ///
 /// # Errors
 /// When memory runs out.
@@ -203,7 +203,7 @@ pub fn filled<T: Clone>(length: usize, element: T) -> Result<Vec<T>, Error> {
     Ok(elements)
 }
 
-/// A copy of an array in the host's memory.
+/// A copy of an array in host memory.
 ///
 /// # Errors
 /// When memory runs out.
@@ -213,7 +213,7 @@ pub fn copy<T: Clone>(array: &[T]) -> Result<Vec<T>, Error> {
     Ok(copy)
 }
 
-/// What an iterator that knows its length gives.
+/// Collects an iterator of known length.
 ///
 /// # Errors
 /// When memory runs out.
@@ -223,13 +223,13 @@ pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, 
     Ok(collected)
 }
 
-/// Whether two arrays have the same bits: of values, NaN is then the same as itself, and 0 is not the same as -0.
+/// Whether two arrays have the same bits: a NaN then equals itself, and 0 differs from -0.
 pub(crate) fn same_bits<E: Element>(left: &[E], right: &[E]) -> bool {
     bytemuck::cast_slice::<E, u8>(left) == bytemuck::cast_slice::<E, u8>(right)
 }
 
-/// A way from one memory to another.
+/// Transfer of arrays from one memory to another.
 pub(crate) trait Transfer<From: Memory, To: Memory> {
-    /// Moves one array. Between memories of the same kind this is free.
+    /// Moves one array. Costs nothing between memories of the same kind.
     fn transfer<T: Element>(&self, array: From::Buffer<T>) -> Result<To::Buffer<T>, Error>;
 }

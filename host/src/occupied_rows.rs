@@ -1,4 +1,4 @@
-//! Matrices of which few rows have entries: the part of a product that needs other ranks' elements.
+//! Matrices with few occupied rows: the part of a product that needs other ranks' elements.
 
 use std::marker::PhantomData;
 
@@ -16,21 +16,21 @@ use crate::parallel;
 use crate::partial_sums::PartialSums;
 use crate::real::Scalar;
 
-/// Rows that a thread of the host adds to at a time.
+/// Rows that a host thread adds to at a time.
 const AT_ONCE: usize = 512;
 
 /// Which rows of a matrix have entries.
 pub struct OccupiedRows<M: Memory = HostMemory> {
-    /// Rows of the whole.
+    /// Rows of the whole matrix.
     rows: usize,
     /// In ascending order.
     numbers: M::Buffer<u32>,
-    /// Where the rows that a thread of the host adds to end.
+    /// Ends of the ranges of rows that host threads add to.
     ends: Vec<usize>,
 }
 
 impl<M: Memory> OccupiedRows<M> {
-    /// The rows with entries, as a matrix of their own on the host, and which of the whole they are.
+    /// Splits off the rows with entries, as a matrix of their own on the host.
     ///
     /// # Errors
     /// When memory runs out.
@@ -50,7 +50,7 @@ impl<M: Memory> OccupiedRows<M> {
         Ok((Self { rows, numbers: executor.upload(numbers)?, ends }, occupied))
     }
 
-    /// Number of rows of the whole, with and without entries.
+    /// Number of rows of the whole matrix, with and without entries.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -66,24 +66,24 @@ impl<M: Memory> OccupiedRows<M> {
     }
 }
 
-/// Y ← Y + α S for several vectors, one after the other in Y and in S, which has an element for each row with entries. The
-/// other elements of Y are not touched.
+/// Y ← Y + α S for several vectors, stored consecutively in Y and in S, which has an element per row with entries. Other
+/// elements of Y are not touched.
 pub struct AddToRows<T>(PhantomData<T>);
 
 /// The operands of [`AddToRows`].
 pub struct AddOperands<'a, T: Scalar, M: Memory> {
-    /// Which elements of a vector are added to.
+    /// The elements of a vector that are added to.
     pub rows: &'a OccupiedRows<M>,
     /// Number of vectors.
     pub vectors: usize,
     /// The factor of S.
     pub alpha: T,
-    /// What is added.
+    /// The terms to add.
     pub sums: &'a M::Buffer<T>,
-    /// What it is added to.
+    /// The vectors that are added to.
     pub y: &'a mut M::Buffer<T>,
-    /// Where there is one vector: w, and the sum w · y of the elements as they were, of which that of the new ones is made. Only
-    /// for real numbers, by kernels.
+    /// For a single vector: w, and the sum w · y of the old elements, which is updated to that of the new ones. Only for
+    /// real numbers, with kernels.
     pub sum: Option<(&'a M::Buffer<T>, &'a mut PartialSums<M>)>,
 }
 
@@ -135,8 +135,8 @@ impl<T: Scalar> Operation for AddToRows<T> {
                 terms: sums.global().after(vector * count),
                 y: y.global_mut().after(vector * rows.rows),
             };
-            // SAFETY: there are as many sums as rows, whose numbers are different ones of the whole, and both vectors are
-            // whole.
+            // SAFETY: there are as many sums as rows, whose numbers are distinct and lie within the whole matrix, and both
+            // vectors are complete.
             unsafe { launch(executor, grid, kernel) }?;
         }
         Ok(())
@@ -172,10 +172,10 @@ mod tests {
     use crate::plan::Plan;
     use crate::verify::{exact, verify};
 
-    /// More than a thread adds to at a time have entries. Miri takes seconds for a thousand.
+    /// More rows have entries than a thread adds to at a time. Miri takes seconds for a thousand.
     const ROWS: usize = if cfg!(miri) { 1600 } else { 5000 };
 
-    /// Rows of which every third has entries: from one to `most`.
+    /// A matrix with entries in every third row: from one to `most` of them.
     fn thirds(most: usize) -> Csr<f64> {
         let lengths = (0..ROWS).map(|row| if row % 3 == 1 { 1 + row % most } else { 0 });
         let offsets = Offsets::from_lengths(lengths.clone()).unwrap();
@@ -220,7 +220,7 @@ mod tests {
             for vectors in [0, 1, 3] {
                 check(&Cpu::new(), &matrix, vectors);
                 check(&Reference::new(), &matrix, vectors);
-                // Miri has no lanes.
+                // Miri does not support lanes.
                 if !cfg!(miri) {
                     check(&Emulated::new(vectors as u64), &matrix, vectors);
                 }

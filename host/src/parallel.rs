@@ -1,6 +1,6 @@
-//! Loops on rayon's threads. The work is behind a reference to a trait object, so that rayon's machinery, which is a
-//! hundred times the code of most loops, is compiled once and not once for each loop and type of element. A call through
-//! the reference costs nothing beside a chunk or a row.
+//! Loops on rayon's threads. The work is behind a reference to a trait object, so that rayon's machinery, a hundred times
+//! the code of most loops, is compiled once instead of once per loop and element type. A call through the reference is cheap
+//! compared with a chunk or a row.
 
 use std::cmp::Ordering;
 use std::error::Error as _;
@@ -17,7 +17,7 @@ use crate::memory;
 /// Rows that a thread converts at a time.
 pub(crate) const ROWS_AT_ONCE: usize = 4096;
 
-/// Calls `work` once with each number below `count`. A thread takes `at_least` neighbours at a time.
+/// Calls `work` once with each number less than `count`. A thread takes `at_least` consecutive numbers at a time.
 pub fn for_each(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
     if has_pool() {
         (0..count).into_par_iter().with_min_len(at_least).for_each(work);
@@ -26,24 +26,24 @@ pub fn for_each(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
     }
 }
 
-/// Whether this thread can share work out: it is in a pool, or there is the global one, which is made here if nobody has
-/// made it. Where the system refuses its threads, rayon panics in every call, so that none may be made.
+/// Whether this thread can share work: it is in a pool, or there is the global pool, which is created here if necessary. If
+/// the system refuses its threads, rayon would panic in every call, so rayon is not called at all.
 fn has_pool() -> bool {
     static GLOBAL: OnceLock<bool> = OnceLock::new();
     let begun = || match rayon::ThreadPoolBuilder::new().build_global() {
         Ok(()) => true,
-        // Without a source the pool was there.
+        // An error without a source means that the pool already existed.
         Err(error) => error.source().is_none(),
     };
     rayon::current_thread_index().is_some() || *GLOBAL.get_or_init(begun)
 }
 
-/// Number of threads that share the work of this one; 1 where the system refuses more.
+/// Number of threads that share the work of this one; 1 if the system refuses more.
 pub fn threads() -> usize {
     if has_pool() { rayon::current_num_threads() } else { 1 }
 }
 
-/// Sorts by `compare`; equal elements may change places.
+/// Sorts by `compare`; equal elements may be reordered.
 pub fn sort_unstable_by<T: Send>(elements: &mut [T], compare: impl Fn(&T, &T) -> Ordering + Sync) {
     if has_pool() { elements.par_sort_unstable_by(compare) } else { elements.sort_unstable_by(compare) }
 }
@@ -51,23 +51,24 @@ pub fn sort_unstable_by<T: Send>(elements: &mut [T], compare: impl Fn(&T, &T) ->
 /// The start of an array whose elements different threads write.
 struct Base<T>(*mut T);
 
-// SAFETY: who writes through the pointer says which elements are whose.
+// SAFETY: code that writes through the pointer determines which elements belong to which thread.
 unsafe impl<T: Send> Sync for Base<T> {}
 
 impl<T> Base<T> {
-    // A method, so that closures borrow the whole struct, which threads may share.
+    // A method, so that closures capture the whole struct, which threads may share.
     fn get(&self) -> *mut T {
         self.0
     }
 }
 
-/// What `work` gives for each number below `count`. A thread takes `at_least` neighbours at a time.
+/// Collects the results of `work` for each number less than `count`. A thread takes `at_least` consecutive numbers at a
+/// time.
 ///
 /// # Errors
 /// When memory runs out.
 pub fn map<R: Send>(count: usize, at_least: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Result<Vec<R>, Error> {
     if std::mem::needs_drop::<R>() {
-        // When `work` panics, those that are there must be dropped.
+        // If `work` panics, existing results must be dropped.
         let mut results: Vec<Option<R>> = memory::with_capacity(count)?;
         results.resize_with(count, || None);
         chunks_mut(&mut results, 1, at_least, &|(number, result)| result[0] = Some(work(number)));
@@ -78,15 +79,15 @@ pub fn map<R: Send>(count: usize, at_least: usize, work: &(dyn Fn(usize) -> R + 
     let mut results = memory::with_capacity(count)?;
     let base = Base(results.spare_capacity_mut().as_mut_ptr());
     for_each(count, at_least, &|number| {
-        // SAFETY: there is room for `count` results, and each number comes once, so nobody else has this place.
+        // SAFETY: there is room for `count` results, and each number occurs once, so nothing else accesses this slot.
         unsafe { base.get().add(number).write(MaybeUninit::new(work(number))) }
     });
-    // SAFETY: each has been written, for otherwise `for_each` would have panicked.
+    // SAFETY: each has been written, or `for_each` would have panicked.
     unsafe { results.set_len(count) };
     Ok(results)
 }
 
-/// What `work` gives for each item and its number.
+/// Collects the results of `work` for each item and its index.
 ///
 /// # Errors
 /// When memory runs out.
@@ -96,14 +97,14 @@ pub fn map_items<I: Send, R: Send>(items: Vec<I>, work: &(dyn Fn((usize, I)) -> 
     map(items.len(), 1, &|number| work((number, take(number).expect("each number comes once"))))
 }
 
-/// What is done with a chunk, and its number.
+/// Work on a chunk and its index.
 pub type ChunkWork<'a, T> = dyn Fn((usize, &mut [T])) + Sync + 'a;
 
-/// What is done with a chunk, and its number, and may fail.
+/// Fallible work on a chunk and its index.
 pub type FallibleChunkWork<'a, T> = dyn Fn((usize, &mut [T])) -> Result<(), Error> + Sync + 'a;
 
-/// Calls `work` with the number of each chunk of `length` elements and the chunk; the last may be shorter. A thread takes
-/// `at_least` neighbours at a time.
+/// Calls `work` with each chunk of `length` elements and its index; the last may be shorter. A thread takes `at_least`
+/// consecutive chunks at a time.
 ///
 /// # Panics
 /// When `length` is 0.
@@ -112,31 +113,32 @@ pub fn chunks_mut<T: Send>(elements: &mut [T], length: usize, at_least: usize, w
     let base = Base(elements.as_mut_ptr());
     for_each(all.div_ceil(length), at_least, &|chunk| {
         let begin = chunk * length;
-        // SAFETY: the chunk lies within the slice, and each number comes once, so nobody else has these elements.
+        // SAFETY: the chunk lies within the slice, and each number occurs once, so nothing else accesses these
+        // elements.
         work((chunk, unsafe { std::slice::from_raw_parts_mut(base.get().add(begin), length.min(all - begin)) }));
     });
 }
 
-/// Calls `work` with the number of each part and the part: the first ends before the first of `ends`, and each further one
-/// begins where the one before ends. It allocates nothing.
+/// Calls `work` with each part and its index: the first part ends before the first of `ends`, and each further one begins
+/// where its predecessor ends. Allocates nothing.
 ///
 /// # Panics
-/// When `ends` fall, or are beyond the elements.
+/// When `ends` decrease, or are beyond the elements.
 pub fn parts_mut<T: Send>(elements: &mut [T], ends: &[usize], work: &ChunkWork<'_, T>) {
-    assert!(ends.is_sorted() && ends.last().is_none_or(|&last| last <= elements.len()), "parts one after the other");
+    assert!(ends.is_sorted() && ends.last().is_none_or(|&last| last <= elements.len()), "parts in order");
     let base = Base(elements.as_mut_ptr());
     for_each(ends.len(), 1, &|part| {
         let begin = if part > 0 { ends[part - 1] } else { 0 };
-        // SAFETY: the ends do not fall, so the part lies within the slice, and no two parts have an element in common; each
-        // number comes once, so nobody else has these elements.
+        // SAFETY: the ends do not decrease, so the part lies within the slice, and no two parts overlap; each number occurs
+        // once, so nothing else accesses these elements.
         work((part, unsafe { std::slice::from_raw_parts_mut(base.get().add(begin), ends[part] - begin) }));
     });
 }
 
-/// [`chunks_mut`] for work that may fail.
+/// [`chunks_mut`] for fallible work.
 ///
 /// # Errors
-/// One of `work`; of which chunk is not defined.
+/// An error of `work`, of an unspecified chunk.
 ///
 /// # Panics
 /// When `length` is 0.
@@ -156,14 +158,14 @@ pub fn try_chunks_mut<T: Send>(
     failed.into_inner().unwrap_or(Ok(()))
 }
 
-/// Sets each element to what `work` gives for its number. A thread takes `at_once` neighbours at a time.
+/// Sets each element to the result of `work` for its index. A thread takes `at_once` consecutive elements at a time.
 pub fn fill<T: Send>(elements: &mut [T], at_once: usize, work: &(dyn Fn(usize) -> T + Sync)) {
     chunks_mut(elements, at_once, 1, &|(chunk, elements)| {
         elements.iter_mut().enumerate().for_each(|(place, element)| *element = work(chunk * at_once + place));
     });
 }
 
-/// The first that `search` finds in ranges of `at_once` numbers below `count`, each searched from its start.
+/// The first result of `search` in ranges of `at_once` numbers less than `count`, each searched from its start.
 pub fn first<R: Send>(count: usize, at_once: usize, search: &(dyn Fn(Range<usize>) -> Option<R> + Sync)) -> Option<R> {
     let least = AtomicUsize::new(usize::MAX);
     let found = Mutex::new(None);
@@ -181,14 +183,14 @@ pub fn first<R: Send>(count: usize, at_once: usize, search: &(dyn Fn(Range<usize
     found.into_inner().ok().flatten()
 }
 
-/// Whether `holds` is true for all numbers below `count`. A thread takes `at_once` neighbours at a time.
+/// Whether `holds` is true for all numbers less than `count`. A thread takes `at_once` consecutive numbers at a time.
 pub fn all(count: usize, at_once: usize, holds: &(dyn Fn(usize) -> bool + Sync)) -> bool {
     first(count, at_once, &|mut range| range.find(|&number| !holds(number))).is_none()
 }
 
-/// Does both, on two threads where one is free.
+/// Does both, on two threads if one is free.
 pub fn join<A: Send, B: Send>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B + Send) -> (A, B) {
-    /// Work that is done once.
+    /// Work that runs once.
     type Once<'a> = &'a mut (dyn FnMut() + Send);
 
     fn both(first: Once<'_>, second: Once<'_>) {

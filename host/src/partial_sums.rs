@@ -1,4 +1,4 @@
-//! Sums over the elements of vectors, before they are added up.
+//! Partial sums over the elements of vectors.
 
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::dense::passes;
@@ -8,20 +8,20 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::memory::{Buffer, HostMemory, Memory, collect};
 
-/// Sums over the elements of vectors, as the blocks of a grid leave them: a partial sum for each sum and block. They are
-/// added up in 64 bits, in an order that only depends on the grid, so that the same work gives the same bits.
+/// Partial sums over the elements of vectors, one per sum and block of a grid. They are added up in 64 bits, in an order
+/// that depends only on the grid, so that the same work gives the same bits.
 ///
 /// [`Plan::apply_fused`](crate::Plan::apply_fused) writes them.
 pub struct PartialSums<M: Memory = HostMemory> {
-    /// Those of the first sum first.
+    /// All partial sums of the first sum, then of the second, and so on.
     values: M::Buffer<f64>,
     sums: usize,
     blocks: usize,
 }
 
 impl<M: Memory> PartialSums<M> {
-    /// Room for this many sums of one pass over vectors, at least 4, or for those of a product; no sums yet. Takes 8 bytes
-    /// for each sum and block of the device's largest grid.
+    /// Room for `sums` sums of one pass over vectors, at least 4, or for those of a product; initially without sums. Takes 8
+    /// bytes per sum and block of the device's largest grid.
     ///
     /// # Errors
     /// When memory runs out.
@@ -32,16 +32,16 @@ impl<M: Memory> PartialSums<M> {
         Ok(Self { values: executor.zeros(of_pass.max(of_product))?, sums: 0, blocks: 0 })
     }
 
-    /// The sums that were written last. Waits for everything queued.
+    /// The sums written last. Waits for all queued work.
     ///
     /// # Errors
-    /// When the sums are another executor's, memory runs out, or the device fails.
+    /// When the sums belong to another executor, memory runs out, or the device fails.
     pub fn totals<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Vec<f64>, Error> {
         let values = executor.download(&self.values)?;
         collect((0..self.sums).map(|sum| self.total_of(&values, sum)))
     }
 
-    /// A sum of the partial sums in `values`.
+    /// Adds up the partial sums of a sum in `values`.
     fn total_of(&self, values: &[f64], sum: usize) -> f64 {
         values[sum * self.blocks..][..self.blocks].iter().sum()
     }
@@ -51,7 +51,7 @@ impl<M: Memory> PartialSums<M> {
         self.sums
     }
 
-    /// Partial sums of each.
+    /// Number of partial sums per sum.
     #[doc(hidden)]
     pub fn blocks(&self) -> usize {
         self.blocks
@@ -63,16 +63,16 @@ impl<M: Memory> PartialSums<M> {
         self.values.global()
     }
 
-    /// The same to be written.
+    /// The partial sums for writing.
     #[doc(hidden)]
     pub fn global_mut(&mut self) -> GlobalMut<f64> {
         self.values.global_mut()
     }
 
-    /// Room for the partial sums of further blocks, where there is one sum; they are not written yet.
+    /// Room for the partial sums of `blocks` further blocks, if there is one sum; they are not written yet.
     ///
     /// # Errors
-    /// When there are several sums, or there is no room for them.
+    /// When there are several sums, or no room is left.
     #[doc(hidden)]
     pub fn extend(&mut self, blocks: usize) -> Result<GlobalMut<f64>, Error> {
         if self.sums != 1 {
@@ -83,13 +83,13 @@ impl<M: Memory> PartialSums<M> {
         Ok(self.values.global_mut().after(first))
     }
 
-    /// Makes the sums those of a grid of this many blocks, whose partial sums are not written yet.
+    /// Starts new sums over a grid of `blocks` blocks, whose partial sums are not written yet.
     ///
     /// # Errors
-    /// When there is no room for them.
+    /// When there is not enough room.
     #[doc(hidden)]
     pub fn begin(&mut self, sums: usize, blocks: usize) -> Result<(), Error> {
-        // Sums of no blocks are written to scalars all the same.
+        // Sums over no blocks are still written to scalars.
         let (value, limit) = (sums as u128 * blocks.max(1) as u128, self.values.len() as u128);
         if value > limit {
             return Err(Error::TooLarge { what: "number of partial sums of a pass", value, limit });
@@ -100,7 +100,7 @@ impl<M: Memory> PartialSums<M> {
 }
 
 impl PartialSums<HostMemory> {
-    /// The sum of this number.
+    /// The total of one sum.
     #[doc(hidden)]
     pub fn total(&self, sum: usize) -> f64 {
         self.total_of(&self.values, sum)
@@ -112,10 +112,10 @@ impl PartialSums<HostMemory> {
         &mut self.values
     }
 
-    /// Makes the sums these.
+    /// Sets the sums.
     ///
     /// # Errors
-    /// When there is no room for them.
+    /// When there is not enough room.
     #[doc(hidden)]
     pub fn set(&mut self, sums: &[f64]) -> Result<(), Error> {
         self.begin(sums.len(), 1)?;

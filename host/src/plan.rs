@@ -1,4 +1,4 @@
-//! A matrix on an executor, ready to be multiplied.
+//! A matrix on an executor, ready for multiplication.
 
 mod fused;
 mod narrow;
@@ -27,38 +27,38 @@ use crate::spmv::{
 /// A vector in the memory of executor `E`.
 pub type Vector<T, E> = <<E as Executor>::Memory as Memory>::Buffer<T>;
 
-/// What a [`Plan`] may and must do.
+/// Options and requirements of a [`Plan`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanOptions {
-    /// How much the format may blow the matrix up.
+    /// How much the format may inflate the matrix.
     pub fill_limit: FillLimit,
-    /// Whether the same call must give the same bits every time. A format that cannot promise it is then an error:
-    /// never is another one taken in its place.
+    /// Whether the same call must give the same bits every time. Formats that cannot guarantee this are rejected, never
+    /// substituted.
     pub reproducible: bool,
-    /// Whether [`Plan::update_values`] will be called: in formats other than CSR and COO, the plan then keeps the pattern of
-    /// the matrix, and of a stored transpose its order, of [`update_bytes`](Plan::update_bytes) together.
+    /// Whether [`Plan::update_values`] will be called. In formats other than CSR and COO, the plan then keeps the pattern of
+    /// the matrix, and the order of a stored transpose: [`update_bytes`](Plan::update_bytes) in total.
     pub updates: bool,
-    /// Whether a plan for [`updates`](Self::updates) keeps the place of each entry in the format, in place of the pattern: 2.5
-    /// to 10 bytes for each entry, fewer where neighbours in a row or in a column of places are neighbours in the matrix; on
-    /// the host, 4 bytes for each place. New values are then written over the old ones, in one pass and without a conversion,
-    /// and recordings stay good. To find the places takes one or two conversions more when the plan is made. Where entries do
-    /// not have a place of their own, the pattern is kept all the same: for pairs of a symmetric format, and where a format
-    /// [adds up](Format::sums_duplicates) entries that are stored twice.
+    /// Whether a plan for [`updates`](Self::updates) keeps the slot of each entry in the format instead of the pattern: 2.5
+    /// to 10 bytes per entry, less if neighbours in a row or in a column of slots are neighbours in the matrix; on the host,
+    /// 4 bytes per slot. New values then overwrite the old ones in one pass, without a conversion, and recordings stay
+    /// valid. Finding the slots takes one or two more conversions when the plan is made. If entries do not have a slot of
+    /// their own, the pattern is kept nevertheless: for pairs of a symmetric format, and if a format [adds
+    /// up](Format::sums_duplicates) duplicate entries.
     pub keep_places: bool,
-    /// How the values are stored. [`ValueStorage::Lossless`] leaves them as they are in a format that does not
-    /// [multiply narrow values](Format::multiplies_narrow). Where they are narrow, only [`Plan::apply`] multiplies, and a
-    /// stored transpose; and there are no [`updates`](Self::updates).
+    /// How the values are stored. [`ValueStorage::Lossless`] leaves them as they are in a format that does not [multiply
+    /// narrow values](Format::multiplies_narrow). With narrow values, only [`Plan::apply`] and a stored transpose can
+    /// multiply, and there are no [`updates`](Self::updates).
     pub values: ValueStorage,
     /// How [`Plan::apply_transposed`] and [`Plan::apply_conjugate_transposed`] multiply.
     pub transposed: Transposed,
 }
 
-/// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes: at most a number for
-/// each warp of the device; for [`Format::CSR_TILED`] five indices and two numbers for each 3,808 rows and entries; for
-/// [`Format::Coo16`] a number for each row panel and, but on a CPU, each entry.
+/// A matrix in the memory of an executor, in a format, with the workspace for its products: at most one number per warp of
+/// the device; for [`Format::CSR_TILED`] five indices and two numbers per 3,808 rows and entries; for [`Format::Coo16`] one
+/// number per row panel and, except on a CPU, per entry.
 ///
-/// The plan owns both, so that no workspace is ever used with another matrix, or after its matrix is gone; and it holds
-/// a handle of its executor, so that a struct can keep it with the vectors that it multiplies:
+/// The plan owns both, so no workspace is ever used with another matrix or outlives its matrix; and it holds a handle
+/// of its executor, so a struct can keep it together with the vectors that it multiplies:
 ///
 /// ```
 /// # use host::executor::Cpu;
@@ -81,7 +81,7 @@ pub struct PlanOptions {
 /// }
 /// ```
 ///
-/// The matrix cannot be taken out and the plan be used after that:
+/// A plan cannot be used after its matrix has been taken out:
 ///
 /// ```compile_fail,E0382
 /// # use host::executor::{Cpu, Executor};
@@ -101,19 +101,19 @@ pub struct Plan<T: Scalar, E: Executor> {
     format: Format,
     matrix: Matrix<T, E::Memory>,
     workspace: Workspace<T, E::Memory>,
-    /// For updates, where the format needs it and they were asked for.
+    /// For updates, if they were requested and the format needs it.
     kept: Option<Kept<E::Memory>>,
     transpose: Option<Transpose<T, E>>,
     /// As in [`PlanOptions`].
     reproducible: bool,
-    /// Why the format was chosen, where it was.
+    /// Why the format was chosen, for a plan that chose it.
     choice: Option<Choice>,
 }
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
-    /// Moves `matrix` to the executor in the format that is predicted to be the fastest for
-    /// [some multiplications](Selection::MULTIPLICATIONS) there, the conversion included: [`automatic`](Self::automatic)
-    /// with the default [`Selection`], which may try formats and remember in a file of the user's how fast they were.
+    /// Moves `matrix` to the executor in the format that is predicted to be the fastest for [some
+    /// multiplications](Selection::MULTIPLICATIONS) there, including the conversion. Same as [`automatic`](Self::automatic)
+    /// with the default [`Selection`], which may try formats and record their speed in a file of the user's.
     ///
     /// # Errors
     /// When no format can be chosen, memory runs out, or the device fails.
@@ -121,9 +121,9 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Self::automatic(executor, matrix, &Selection::default())
     }
 
-    /// Moves `matrix` to the executor and converts it to `format` there, with the default [`PlanOptions`]: while it is
-    /// converted, the executor's memory holds both. Where that is too much, [`from_matrix`](Self::from_matrix) takes
-    /// one that was converted on the host.
+    /// Moves `matrix` to the executor and converts it to `format` there, with the default [`PlanOptions`]. During the
+    /// conversion, the executor's memory holds both. If that is too much, use [`from_matrix`](Self::from_matrix) with a
+    /// matrix converted on the host.
     ///
     /// # Errors
     /// When the format would take more than the default [`FillLimit`], or memory runs out.
@@ -131,11 +131,11 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Self::with_options(executor, matrix, format, PlanOptions::default())
     }
 
-    /// [`with_format`](Self::with_format) with other options. [`Format::Auto`] is [`automatic`](Self::automatic) with the default
-    /// [`Selection`], but for the fill limit.
+    /// [`with_format`](Self::with_format) with other options. [`Format::Auto`] is [`automatic`](Self::automatic) with the
+    /// default [`Selection`], except for the fill limit.
     ///
     /// # Errors
-    /// When the format cannot keep to the options, or memory runs out.
+    /// When the format cannot satisfy the options, or memory runs out.
     pub fn with_options(executor: &E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         if format == Format::Auto {
             let transpose = Transpose::with_options(executor, &matrix, options)?;
@@ -151,10 +151,10 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Ok(Self { reproducible: options.reproducible, transpose, ..plan })
     }
 
-    /// [`with_options`](Self::with_options) of a matrix that is in the executor's memory already, as one of
-    /// [borrowed](crate::executor) arrays is: it is converted there. [`Format::Auto`] is
-    /// [`automatic_in_memory`](Self::automatic_in_memory) with the default [`Selection`]. A transpose that is to be stored is
-    /// made of a copy on the host.
+    /// [`with_options`](Self::with_options) for a matrix that is already in the executor's memory, such as one of
+    /// [borrowed](crate::executor) arrays; it is converted there. [`Format::Auto`] is
+    /// [`automatic_in_memory`](Self::automatic_in_memory) with the default [`Selection`]. A transpose to be stored is made
+    /// from a copy on the host.
     ///
     /// ```
     /// use host::executor::Cpu;
@@ -172,7 +172,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`with_options`](Self::with_options), and when the matrix is another executor's.
+    /// As for [`with_options`](Self::with_options), and when the matrix belongs to another executor.
     pub fn in_memory(
         executor: &E,
         matrix: Csr<T, E::Memory>,
@@ -196,11 +196,12 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Ok(Self { reproducible: options.reproducible, transpose, ..plan })
     }
 
-    /// [`automatic`](Self::automatic) for a matrix that is in the executor's memory already. What is looked at is copied to
-    /// the host for that: the pattern and, where they may be stored in fewer bytes, the values. Where the transpose is to be stored, the plan is made of that copy.
+    /// [`automatic`](Self::automatic) for a matrix that is already in the executor's memory. The parts that are analysed are
+    /// copied to the host: the pattern and, if they may be stored in fewer bytes, the values. If the transpose is to be
+    /// stored, the plan is made from that copy.
     ///
     /// # Errors
-    /// Those of [`automatic`](Self::automatic), and when the matrix is another executor's.
+    /// As for [`automatic`](Self::automatic), and when the matrix belongs to another executor.
     pub fn automatic_in_memory(executor: &E, matrix: Csr<T, E::Memory>, selection: &Selection) -> Result<Self, Error> {
         if selection.stores_transpose() {
             return Self::automatic_with_transpose(executor, matrix.to_host(executor)?, selection);
@@ -213,8 +214,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Self::from_choice(executor, matrix, &analysis, choice, selection)
     }
 
-    /// A plan of a matrix in the executor's memory, in a format that stands for no others. What the plan must be is up to
-    /// the caller, but for updates.
+    /// A plan of a matrix in the executor's memory, in a format that does not stand for others. The caller is responsible
+    /// for the options, except for updates.
     fn converted(executor: &E, matrix: Csr<T, E::Memory>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         let recipe = recipe(executor, &matrix, format, options.values, options.updates)?;
         let kept = match options.updates {
@@ -227,13 +228,13 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
-    /// it. [`explain`](Self::explain) tells why. Takes about as long as two multiplications in CSR on the CPU, and the
-    /// conversion; where formats are [measured](Selection::measure), also the conversions and some multiplications in
-    /// those, with the matrix in CSR and in two of them in memory at a time. Then another format may be chosen the next time,
-    /// whose sums are rounded differently; outcomes are kept in the [`store`](Selection::store), if there is one.
+    /// it. [`explain`](Self::explain) gives the reasons. This takes about as long as two multiplications in CSR on the CPU,
+    /// plus the conversion; if formats are [measured](Selection::measure), also their conversions and some multiplications
+    /// in each, with the matrix in CSR and in two of them in memory at a time. Another format may then be chosen the next
+    /// time, whose sums are rounded differently; outcomes are kept in the [`store`](Selection::store), if there is one.
     ///
-    /// Where [transposed products](Selection::transposed) must be reproducible, the transpose is stored besides the matrix,
-    /// in a format that is chosen for it:
+    /// If [transposed products](Selection::transposed) must be reproducible, the transpose is stored in addition to the
+    /// matrix, in a format chosen for it:
     ///
     /// ```
     /// use host::executor::Cpu;
@@ -264,12 +265,12 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Self::from_choice(executor, matrix.upload(executor)?, &analysis, choice, selection)
     }
 
-    /// What [`automatic`](Self::automatic) does once the matrix is in the executor's memory: tries formats, where that
-    /// pays or is asked for, and converts. `choice` is what [`choose`] made of the matrix's `analysis` for the same
-    /// executor and `selection`.
+    /// The part of [`automatic`](Self::automatic) after the matrix is in the executor's memory: tries formats, if that
+    /// pays or is requested, and converts. `choice` is the result of [`choose`] for the matrix's `analysis`, with the
+    /// same executor and `selection`.
     ///
     /// # Errors
-    /// As [`automatic`](Self::automatic).
+    /// As for [`automatic`](Self::automatic).
     #[doc(hidden)]
     pub fn from_choice(
         executor: &E,
@@ -285,7 +286,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         };
         let narrow_type = recipe.as_ref().map(|recipe| recipe.narrow_type);
         if narrow_type != choice.narrow_type() {
-            // Some values are not like those that were looked at.
+            // Some values are unlike those sampled.
             let analysis = Analysis { narrow: narrow_type, ..analysis.clone() };
             choice = choose(&analysis, executor.device(), selection)?;
         }
@@ -299,8 +300,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 })
                 .collect();
             if selection.measure == Measure::WhereUnsure {
-                // There may be no room for a copy: what was not asked for must not exclude a format, and rivals of one
-                // without a time say nothing.
+                // There may be no room for a copy: a measurement that was not requested must not exclude a format, and
+                // without a time of the first format those of its rivals are meaningless.
                 match measured.first() {
                     Some((_, Some(_))) => measured.retain(|(_, seconds)| seconds.is_some()),
                     _ => measured.clear(),
@@ -342,12 +343,12 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         }
     }
 
-    /// Why the format was chosen, and what was considered: for a plan that was made for [`Format::Auto`].
+    /// Why the format was chosen, and which ones were considered; only for a plan made for [`Format::Auto`].
     pub fn explain(&self) -> Option<&Choice> {
         self.choice.as_ref()
     }
 
-    /// Moves a matrix that is already stored as `format` needs it to the executor.
+    /// Moves a matrix that is already stored as `format` requires to the executor.
     ///
     /// # Errors
     /// When memory runs out.
@@ -359,20 +360,20 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Self::from_converted(executor, matrix.upload(executor)?, format)
     }
 
-    /// Takes a matrix that is already in the executor's memory, stored as `format` needs it. A format that
-    /// [stands for others](Format::resolve) is one of those here.
+    /// Takes a matrix that is already in the executor's memory, stored as `format` requires. A format that [stands for
+    /// others](Format::resolve) is resolved to one of them.
     ///
     /// # Errors
-    /// When memory runs out, or blocks of the device may not have the shared memory that [`Format::Coo16`] or
-    /// [`Format::Clustered`] takes.
+    /// When memory runs out, or blocks of the device cannot have the shared memory that [`Format::Coo16`] or
+    /// [`Format::Clustered`] needs.
     pub fn from_converted(executor: &E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
         let executor = executor.clone();
         Ok(Self { executor, format, matrix, workspace, kept: None, transpose: None, reproducible: false, choice: None })
     }
 
-    /// Takes another format that is stored the same way, as [`Format::storage`] tells; the matrix stays where it is. A
-    /// format that [stands for others](Format::resolve) is one of those here.
+    /// Switches to another format that is stored in the same way (see [`Format::storage`]), without moving the matrix.
+    /// A format that [stands for others](Format::resolve) is resolved to one of them.
     ///
     /// # Errors
     /// When the plan must be reproducible and the format is not, or memory runs out.
@@ -388,14 +389,14 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// y ← α A x + β y; with β = 0, y is overwritten and never read.
     ///
     /// # Errors
-    /// When α or β is not finite, a vector does not fit the matrix, or the device fails.
+    /// When α or β is not finite, a vector has the wrong length, or the device fails.
     pub fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         let operands = Operands { alpha, x, beta, y };
         let (matrix, format, workspace) = (&self.matrix, self.format, &mut self.workspace);
         self.executor.run::<Product<T>>(ProductOperands { matrix, format, operands, workspace })
     }
 
-    /// y ← A x, by another handle of the same executor.
+    /// y ← A x, with another handle of the same executor.
     #[cfg(feature = "cuda")]
     pub(crate) fn apply_by(&mut self, executor: &E, x: &Vector<T, E>, y: &mut Vector<T, E>) -> Result<(), Error> {
         let operands = Operands { alpha: T::ONE, x, beta: T::ZERO, y };
@@ -404,16 +405,16 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     /// Y ← α A X + β Y for several vectors at once; with β = 0, Y is overwritten and never read. X has `shape.vectors`
-    /// vectors of an element for each column, Y as many of an element for each row, both in the layout of `shape`. The
-    /// matrix is read once for each 32 vectors, in CSR on a GPU once for each 64 side by side (by the CPU in column-major
-    /// layout once for each vector); O(nnz) work for each vector. The same bits every time, on a GPU for X and Y that begin
-    /// at multiples of 16 bytes, as an executor's arrays do. The first call makes room for what a format needs besides, and
-    /// so may allocate: kernels that get 8 vectors and more one after the other move up to 32 of them at a time side by side,
-    /// with room for those of X and of Y.
+    /// vectors with an element per column, Y as many with an element per row, both in the layout of `shape`. The matrix is
+    /// read once per 32 vectors, in CSR on a GPU once per 64 interleaved vectors (on the CPU in column-major layout once per
+    /// vector); O(nnz) work per vector. The result has the same bits every time, on a GPU for X and Y that begin at
+    /// multiples of 16 bytes, as an executor's arrays do. The first call reserves the workspace that a format needs, and so
+    /// may allocate: kernels that are given 8 or more consecutive vectors interleave up to 32 of them at a time, with room
+    /// for those of X and of Y.
     ///
     /// # Errors
-    /// When α or β is not finite, X or Y does not fit the matrix and `shape`, the executor cannot do it in this format (see
-    /// [`Format::multiplies_multivectors`]), memory runs out, or the device fails.
+    /// When α or β is not finite, the size of X or Y does not match the matrix and `shape`, the executor cannot do it in
+    /// this format (see [`Format::multiplies_multivectors`]), memory runs out, or the device fails.
     pub fn apply_multivector(
         &mut self,
         shape: Multivector,
@@ -427,16 +428,16 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         self.executor.run::<MultivectorProduct<T>>(ProductOperands { matrix, format, operands, workspace })
     }
 
-    /// y ← α Aᵀ x + β y; with β = 0, y is overwritten and never read. x has an element for each row, y one for each
-    /// column.
+    /// y ← α Aᵀ x + β y; with β = 0, y is overwritten and never read. x has an element per row, y one per column.
     ///
-    /// As the plan's options say, the transpose is [stored](Transposed::Stored), and the product is that of any matrix: the
-    /// same bits every time in a reproducible format. Threads that call it at the same time multiply one after the other.
+    /// If the plan's options request it, the transpose is [stored](Transposed::Stored), and the product is that of any
+    /// matrix: the same bits every time in a reproducible format. Concurrent calls from several threads multiply
+    /// sequentially.
     ///
-    /// Or the matrix itself is multiplied with, which takes no memory on a GPU: kernels add to y
-    /// [atomically](Transposed::Atomic), O(nnz + columns), fast where few entries share a column, and not with the same bits
-    /// every time. The CPU's result is the same for any number of threads; it takes memory for at most as many sums as there
-    /// are entries, or columns if those are more.
+    /// Otherwise the matrix itself is used, which takes no memory on a GPU: kernels add to y
+    /// [atomically](Transposed::Atomic), in O(nnz + columns), which is fast if few entries share a column, but does not give
+    /// the same bits every time. The CPU's result is the same for any number of threads; it takes memory for at most as many
+    /// sums as there are entries, or columns if those are more.
     ///
     /// ```
     /// use host::executor::Cpu;
@@ -457,15 +458,15 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// ```
     ///
     /// # Errors
-    /// When α or β is not finite, a vector does not fit the matrix, memory runs out, or the device fails. Where the transpose
-    /// is not stored, also when the executor cannot do it in this format (see [`Format::multiplies_transposed`]), or the plan
+    /// When α or β is not finite, a vector has the wrong length, memory runs out, or the device fails. If the transpose is
+    /// not stored, also when the executor cannot do it in this format (see [`Format::multiplies_transposed`]), or the plan
     /// must be reproducible.
     pub fn apply_transposed(&self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         self.transposed(Transposition::Plain, Operands { alpha, x, beta, y })
     }
 
-    /// y ← α Aᴴ x + β y, otherwise as [`apply_transposed`](Self::apply_transposed), with the conjugate transpose
-    /// [stored](Transposed::StoredConjugate) or not; of a real matrix it is the same.
+    /// y ← α Aᴴ x + β y, otherwise as [`apply_transposed`](Self::apply_transposed), whether the conjugate transpose is
+    /// [stored](Transposed::StoredConjugate) or not; the same for a real matrix.
     ///
     /// # Errors
     /// As for [`apply_transposed`](Self::apply_transposed).
@@ -493,13 +494,12 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         self.executor.run::<TransposedProduct<T>>((&self.matrix, self.format, transposition, operands))
     }
 
-    /// The format that is multiplied with: where the one asked for stands for others, the one that
-    /// [`Format::resolve`] chose.
+    /// The format of the products: if the requested one stands for others, the one that [`Format::resolve`] chose.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The matrix, which is then no longer a plan's. A stored transpose is dropped.
+    /// Takes the matrix out of the plan. A stored transpose is dropped.
     pub fn into_matrix(self) -> Matrix<T, E::Memory> {
         self.matrix
     }
@@ -516,8 +516,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
 }
 
 impl<T: Scalar, E: Executor<Memory = HostMemory>> Plan<T, E> {
-    /// [`apply`](Self::apply) for vectors that are parts of other arrays, or belong to something else than a `Vec`: nothing
-    /// is copied. For executors whose memory is the host's.
+    /// [`apply`](Self::apply) for vectors that are parts of other arrays, or not in a `Vec`, without copies. For executors
+    /// with host memory.
     ///
     /// ```
     /// # use host::executor::Cpu;
@@ -533,7 +533,7 @@ impl<T: Scalar, E: Executor<Memory = HostMemory>> Plan<T, E> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply).
+    /// As for [`apply`](Self::apply).
     pub fn apply_slices(&mut self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error> {
         let operands = HostOperands { alpha, x, beta, y };
         let (matrix, format, workspace) = (&self.matrix, self.format, &mut self.workspace);
@@ -541,7 +541,7 @@ impl<T: Scalar, E: Executor<Memory = HostMemory>> Plan<T, E> {
     }
 }
 
-/// How a format is chosen for a plan with these options.
+/// The selection of a format for a plan with these options.
 fn selection(options: PlanOptions) -> Selection {
     let PlanOptions { fill_limit, updates, keep_places, values, .. } = options;
     let mut selection = Selection { fill_limit, updates, keep_places, values, ..Selection::default() };
@@ -552,7 +552,7 @@ fn selection(options: PlanOptions) -> Selection {
     selection
 }
 
-/// [`Format::resolve`] of a matrix in an executor's memory: where that takes the rows' lengths, the offsets are copied to the
+/// [`Format::resolve`] for a matrix in an executor's memory. If that needs the rows' lengths, the offsets are copied to the
 /// host.
 fn resolved<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T, E::Memory>, format: Format) -> Result<Format, Error> {
     let mut failed = None;
@@ -565,7 +565,7 @@ fn resolved<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T, E::Memory>, fo
     failed.map_or(Ok(format), Err)
 }
 
-/// Seconds of a multiplication in `format`, the least of some.
+/// Minimum time in seconds of a multiplication in `format`.
 fn measure<T: Scalar, E: Executor>(
     executor: &E,
     csr: &Csr<T, E::Memory>,
@@ -575,7 +575,7 @@ fn measure<T: Scalar, E: Executor>(
 ) -> Result<f64, Error> {
     let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
     let matrix = narrowed(executor, matrix, format, recipe)?;
-    // Of zeros, a GPU's arithmetic takes less power, and its clocks rise.
+    // With zeros, a GPU's arithmetic uses less power, and its clocks rise.
     let x = executor.upload(filled(matrix.columns(), T::ONE)?)?;
     let mut y = executor.zeros(matrix.rows())?;
     let mut plan = Plan::from_converted(executor, matrix, format)?;
@@ -589,7 +589,7 @@ fn measure<T: Scalar, E: Executor>(
     Ok(least.max(f64::MIN_POSITIVE))
 }
 
-/// Room for what a format needs besides the matrix.
+/// Reserves the workspace that a format needs.
 fn workspace<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Matrix<T, E::Memory>,
@@ -614,7 +614,7 @@ mod tests {
         let matrix = Csr::try_from_triplets(3, 4, &[0, 1, 1, 2], &[3, 0, 2, 1], &[1.0, 2.0, 3.0, 4.0]).unwrap();
         let (x, start) = ([9.0, 1.0, 10.0, 100.0, 1000.0, 9.0], [8.0, 1.0, 2.0, 3.0, 8.0]);
         let mut executors: Vec<HostExecutor> = vec![Reference::new().into(), Cpu::new().into()];
-        // Miri has no lanes, and little time.
+        // Miri does not support lanes, and is slow.
         if !cfg!(miri) {
             executors.push(Emulated::new(0).into());
         }
@@ -639,7 +639,7 @@ mod tests {
     fn a_matrix_in_memory_makes_the_same_plan() {
         let matrix = Csr::try_from_triplets(3, 4, &[0, 1, 1, 2], &[3, 0, 2, 1], &[1.0, 2.0, 3.0, 4.0]).unwrap();
         let cpu = Cpu::new();
-        // The first one looks at the rows.
+        // The first one inspects the rows.
         let formats = [Format::CSR_AUTOMATIC, Format::COO, Format::SELL_P, Format::Auto];
         for format in formats.into_iter().take(if cfg!(miri) { 3 } else { 4 }) {
             let options = PlanOptions {

@@ -9,8 +9,8 @@ use crate::accumulator::{Accumulator, Exact};
 use crate::format::narrow::Narrowed;
 use crate::memory::Element;
 
-/// A number type that matrices and vectors hold: real or complex. What it is as text is the business of files, and which
-/// kernels are compiled for it that of the kernels.
+/// A number type of matrices and vectors: real or complex. Its text form is defined by the files crate, and the kernels
+/// compiled for it by the kernels crate.
 pub trait Scalar: Element + Absent + Debug + Display + Narrowed {
     /// The name, such as "float64".
     const NAME: &'static str;
@@ -21,7 +21,7 @@ pub trait Scalar: Element + Absent + Debug + Display + Narrowed {
     /// The type of its real and imaginary part.
     type Real: Real;
 
-    /// The same kind of number with parts of 64 bits.
+    /// The same kind of number with 64-bit parts.
     type Wide: Scalar<Real = f64, Wide = Self::Wide>;
 
     /// An element of a product in twice the working precision.
@@ -30,7 +30,7 @@ pub trait Scalar: Element + Absent + Debug + Display + Narrowed {
     /// A sum of products in twice the working precision.
     type Sum: ExactSum<Self>;
 
-    /// Number of parts: 2 of a complex number.
+    /// Number of parts: 2 for a complex number.
     const PARTS: usize = if Self::COMPLEX { 2 } else { 1 };
 
     /// The nearest number of this type.
@@ -38,13 +38,13 @@ pub trait Scalar: Element + Absent + Debug + Display + Narrowed {
         Self::from_parts(value, 0.0)
     }
 
-    /// The nearest number of this type; a real one has no imaginary part.
+    /// The nearest number of this type; a real type ignores the imaginary part.
     fn from_parts(re: f64, im: f64) -> Self;
 
-    /// Its real and its imaginary part, exactly; that of a real number is 0.
+    /// The real and the imaginary part, exactly; the latter is 0 for a real number.
     fn parts(self) -> [f64; 2];
 
-    /// The same number with parts of 64 bits, exactly.
+    /// The same number with 64-bit parts, exactly.
     fn to_wide(self) -> Self::Wide {
         let [re, im] = self.parts();
         Self::Wide::from_parts(re, im)
@@ -68,17 +68,17 @@ pub trait Scalar: Element + Absent + Debug + Display + Narrowed {
     }
 }
 
-/// The parts of numbers, one after the other: of a complex number the real part first.
+/// The parts of numbers, in order: for complex numbers, the real part first.
 pub fn parts_of<T: Scalar>(numbers: &[T]) -> &[T::Real] {
     bytemuck::cast_slice(numbers)
 }
 
-/// [`parts_of`] numbers, to write to.
+/// [`parts_of`] numbers, for writing.
 pub fn parts_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [T::Real] {
     bytemuck::cast_slice_mut(numbers)
 }
 
-/// [`parts_of`] numbers in a vector of their own, which they give up.
+/// [`parts_of`] numbers in an owned vector, without a copy.
 pub fn into_parts<T: Scalar>(numbers: Vec<T>) -> Vec<T::Real> {
     bytemuck::allocation::cast_vec(numbers)
 }
@@ -88,16 +88,16 @@ pub trait ExactSum<T: Scalar>: Copy + Default + Send + Sync {
     /// Adds `a * b`.
     fn add(&mut self, a: T, b: T);
 
-    /// α times the sum + β y; with β = 0, `y` is not looked at.
+    /// α times the sum + β y; with β = 0, `y` is not read.
     fn combined(self, alpha: T, beta: T, y: T) -> T::Exact;
 }
 
-/// An element of a product in twice the working precision, with what its error bound needs to know.
+/// An element of a product in twice the working precision, with the terms of its error bound.
 pub trait ExactElement<T>: Copy + Debug + Send + Sync {
     /// The nearest number of the type.
     fn rounded(&self) -> T;
 
-    /// Its parts, and those of a computed number beside them: one of a real number, two of a complex one.
+    /// Its parts, each paired with that of a computed number: one for a real number, two for a complex one.
     fn beside(&self, computed: T) -> impl Iterator<Item = (Exact, f64)>;
 }
 
@@ -121,13 +121,14 @@ impl<T: Real> ExactElement<T> for Exact {
     }
 }
 
-/// A real number type that matrices and vectors hold: `f32` or `f64`.
+/// A real number type of matrices and vectors: `f32` or `f64`.
 pub trait Real: Scalar<Real = Self, Sum = Accumulator, Exact = Exact> + GpuFloat {
     /// Half the distance from 1 to the next larger number: the largest relative error of one rounding.
     const UNIT_ROUNDOFF: f64;
     /// The smallest positive number.
     const SMALLEST_SUBNORMAL: f64;
-    /// What an addition of a GPU's atomic units may lose: in `f32` they take subnormal numbers for 0 (PTX ISA, `atom`).
+    /// The possible loss in an addition by a GPU's atomic units: in `f32` they flush subnormal numbers to 0 (PTX ISA,
+    /// `atom`).
     const ATOMIC_UNDERFLOW: f64;
     /// The largest finite number.
     const LARGEST: f64;

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! Files that are written completely or not at all.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File, Metadata};
@@ -11,17 +11,17 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::error::Error;
 
-/// Puts what `write` writes in the place of the file at `path`, which keeps its permissions, or makes a new
-/// file with the usual ones.
+/// Replaces the file at `path` by the output of `write`, keeping its permissions, or creates a new file with the usual
+/// ones.
 ///
-/// The bytes go to a temporary file in the same folder, which is synced and renamed, so whoever looks sees
-/// the old file or the new one, whole; when anything fails, the temporary file is removed and the old file is
-/// as it was. On Linux the temporary file has no name until it is complete, where the file system can do that, so that
-/// nothing is left behind by a process that is ended either. A symbolic link is followed. What is no regular file (a
+/// The bytes go to a temporary file in the same folder, which is synced and renamed, so a reader sees either the
+/// complete old file or the complete new one; if anything fails, the temporary file is removed and the old file is
+/// unchanged. On Linux, if the file system supports it, the temporary file has no name until it is complete, so a
+/// process that is killed leaves nothing behind either. A symbolic link is followed. Anything but a regular file (a
 /// pipe, a device) is written to directly.
 ///
 /// # Errors
-/// When `write` fails, or the file cannot be put there.
+/// When `write` fails, or the file cannot be put in place.
 pub fn replace_file(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), Error> {
     replace(path, write).map_err(|source| Error::File { path: path.into(), source })
 }
@@ -36,8 +36,8 @@ fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
     }
 }
 
-/// A file that several writers write, at their places of it, and that then takes the place of another, as one that
-/// [`replace_file`] writes. When it is dropped before, nothing is left of it.
+/// A file written by several writers, each at its own offsets, that finally replaces another one, as in
+/// [`replace_file`]. If it is dropped before, nothing is left of it.
 pub struct Replacement {
     path: PathBuf,
     target: PathBuf,
@@ -46,27 +46,29 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// A new file that is to be at `path`; where it is to be found meanwhile, [`address`](Self::address) says. With `named`
-    /// it has a name of its own in the same folder, which processes on other machines see, too, but which is left behind by
-    /// a process that is ended.
+    /// A new file to be put at `path`; until then, writers find it at [`address`](Self::address). With `named`, it has a
+    /// name of its own in the same folder, which processes on other machines also see, but which a killed process leaves
+    /// behind.
     ///
     /// # Errors
-    /// With what the system said; when `path` is no regular file, or a write-protected one.
+    /// The system's error; also when `path` is not a regular file, or is write-protected.
     pub fn new(path: &Path, named: bool) -> Result<Self, Error> {
         let begun = Self::begin(path, named).and_then(|begun| {
-            begun.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "is no regular file, which several write"))
+            begun.ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file, as several writers require")
+            })
         });
         begun.map_err(|source| Error::File { path: path.into(), source })
     }
 
-    /// Nothing for what is no regular file.
+    /// `None` unless it is a regular file.
     fn begin(path: &Path, named: bool) -> io::Result<Option<Self>> {
         let old = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, expected the name of a file"));
             }
             Ok(metadata) if !metadata.is_file() => return Ok(None),
-            // Renaming would get past the protection.
+            // Renaming would circumvent the protection.
             Ok(metadata) if metadata.permissions().readonly() => {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, "is write-protected"));
             }
@@ -83,7 +85,8 @@ impl Replacement {
         Ok(Some(Self { path: path.into(), target, old, temporary }))
     }
 
-    /// Where the other writers open it: processes of this machine, or with a name of its own all that see the folder.
+    /// The path by which other writers open it: processes of this machine or, if it has a name of its own, all that see
+    /// the folder.
     pub fn address(&self) -> PathBuf {
         match &self.temporary {
             #[cfg(target_os = "linux")]
@@ -100,10 +103,10 @@ impl Replacement {
         self.temporary.file()
     }
 
-    /// Puts the file in its place, once all writers have written.
+    /// Puts the file in place, once all writers have written.
     ///
     /// # Errors
-    /// With what the system said.
+    /// The system's error.
     pub fn finish(self) -> Result<(), Error> {
         let path = self.path.clone();
         self.end().map_err(|source| Error::File { path, source })
@@ -120,9 +123,9 @@ impl Replacement {
     }
 }
 
-/// Does `work`, which reads a file, changes what it holds, and [replaces](replace_file) it, while no other process does so
-/// in the same folder: otherwise one would lose what the other has changed. Other processes are waited for, but no longer
-/// than 20 seconds; and only on Linux, and where the file system has locks.
+/// Does `work`, which reads a file, changes it and [replaces](replace_file) it, while no other process does so in the same
+/// folder; otherwise one would lose the other's changes. Waits for other processes, but no longer than 20 seconds, and only
+/// on Linux and if the file system supports locks.
 pub fn in_turn<R>(path: &Path, work: impl FnOnce() -> R) -> R {
     #[cfg(target_os = "linux")]
     let _turn = turn(folder_of(path));
@@ -131,7 +134,7 @@ pub fn in_turn<R>(path: &Path, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// A lock on a folder, as long as it is open.
+/// A lock on a folder, held as long as the file is open.
 #[cfg(target_os = "linux")]
 fn turn(folder: &Path) -> Option<File> {
     use rustix::fs::{FlockOperation, flock};
@@ -146,7 +149,7 @@ fn turn(folder: &Path) -> Option<File> {
     Some(folder)
 }
 
-/// How long another process is waited for: each takes the time to write one file.
+/// How long to wait for another process; each takes the time to write one file.
 #[cfg(target_os = "linux")]
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -155,7 +158,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Who may do what with new files, before the umask is taken off: never more than with the file whose place they get.
+/// Permissions of a new file, before the umask is applied: never more than those of the file it replaces.
 fn mode_of(old: Option<&Metadata>) -> u32 {
     #[cfg(unix)]
     if let Some(old) = old {
@@ -166,7 +169,7 @@ fn mode_of(old: Option<&Metadata>) -> u32 {
     0o666
 }
 
-/// A file that is removed unless it gets the place of another.
+/// A file that is removed unless it replaces another one.
 enum Temporary {
     #[cfg(target_os = "linux")]
     Unnamed(File),
@@ -174,15 +177,15 @@ enum Temporary {
 }
 
 impl Temporary {
-    /// A new file that has these permissions from the first.
+    /// A new file that has these permissions from the start.
     fn new(folder: &Path, mode: u32) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::{Mode, OFlags};
             let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-            // The system takes the umask off, as for any new file.
+            // The system applies the umask, as for any new file.
             let unnamed = rustix::fs::open(folder, flags, Mode::from_raw_mode(mode));
-            // It gets its name by way of /proc.
+            // It gets its name through /proc.
             if let (Ok(file), true) = (unnamed, Path::new(DESCRIPTORS).is_dir()) {
                 return Ok(Self::Unnamed(file.into()));
             }
@@ -190,7 +193,7 @@ impl Temporary {
         Self::named(folder, mode)
     }
 
-    /// The same where a file cannot be without a name.
+    /// The same if the file needs a name.
     #[cfg_attr(not(unix), expect(unused_variables, reason = "modes are of Unix"))]
     fn named(folder: &Path, mode: u32) -> io::Result<Self> {
         let mut builder = Builder::new();
@@ -210,7 +213,7 @@ impl Temporary {
         }
     }
 
-    /// The same file with a name, because no other can take the place of a file.
+    /// The same file with a name, since only a named file can replace another.
     #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "only an unnamed file needs the folder"))]
     fn into_named(self, folder: &Path) -> io::Result<NamedTempFile> {
         match self {
@@ -230,7 +233,7 @@ impl Temporary {
     }
 }
 
-/// Where the open files of this process are.
+/// The folder of this process's open files.
 #[cfg(target_os = "linux")]
 const DESCRIPTORS: &str = "/proc/self/fd";
 
@@ -258,7 +261,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// Also where the temporary file has a name meanwhile.
+    /// Even while the temporary file has a name.
     #[cfg(unix)]
     #[test]
     fn nobody_reads_more_than_the_file_that_is_replaced() {

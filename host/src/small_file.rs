@@ -1,18 +1,18 @@
-//! Small files of text, which are read whole.
+//! Small text files, read completely.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The text of a file, if it has less than `limit` bytes.
+/// Returns the text of a file, if it has less than `limit` bytes.
 ///
 /// # Errors
-/// When it cannot be read, is larger, or is no regular file.
+/// When the file cannot be read, is larger, or is not a regular file.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
-    // A pipe might never say anything.
+    // Reading from a pipe might block forever.
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"));
     }
     let mut text = String::new();
     let mut left = File::open(path)?.take(limit);

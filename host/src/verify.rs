@@ -1,4 +1,4 @@
-//! The exact answer, and whether a computed one is as close to it as rounding allows.
+//! The exact result, and whether a computed one is as close to it as rounding allows.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::real::{Real, Scalar};
 /// α A x + β y in twice the working precision; with β = 0, `y` is not read. O(nnz), rows in parallel.
 ///
 /// # Errors
-/// When a vector does not fit the matrix, or memory runs out.
+/// When a vector has the wrong length, or memory runs out.
 pub fn exact<T: Scalar>(matrix: &Csr<T>, alpha: T, x: &[T], beta: T, y: &[T]) -> Result<Vec<T::Exact>, Error> {
     check_length("x", x.len(), matrix.columns())?;
     check_length("y", y.len(), matrix.rows())?;
@@ -28,20 +28,20 @@ pub fn exact<T: Scalar>(matrix: &Csr<T>, alpha: T, x: &[T], beta: T, y: &[T]) ->
 /// How far a computed result is from the exact one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verification {
-    /// Number of elements that are farther off than rounding explains, or not finite where the exact ones
-    /// are, or the reverse.
+    /// Number of elements whose error exceeds what rounding explains, or that are not finite where the exact ones are,
+    /// or vice versa.
     pub wrong: usize,
-    /// The largest error, as a fraction of what rounding explains in that row. Infinite where an element has
-    /// the wrong class (finite, infinite, NaN).
+    /// The largest error, as a fraction of what rounding explains in that row. Infinite if an element has the wrong
+    /// class (finite, infinite, NaN).
     pub worst: f64,
-    /// The row with the largest error, if there is any row.
+    /// The row with the largest error; `None` without rows.
     pub worst_row: Option<usize>,
     /// ‖computed − exact‖₂ / ‖exact‖₂ over the finite elements.
     pub relative_error: f64,
 }
 
 impl Verification {
-    /// Whether every element is right.
+    /// Whether every element is correct.
     pub fn passed(&self) -> bool {
         self.wrong == 0
     }
@@ -53,17 +53,17 @@ impl Verification {
 /// is off by up to η / 2, which α scales (Higham 2002, §2.1 and §3.1). Where a GPU adds atomically, η is
 /// [`Real::ATOMIC_UNDERFLOW`].
 ///
-/// Complex elements are compared part by part, each with a bound of its own. The real part of a sum of n complex products
-/// is a real sum of 2 n products, re a · re x and − im a · im x, and the imaginary part one of re a · im x and im a · re x.
-/// Adding a complex product rounds each part twice where it is fused, and α and β y, with two products each, round it
-/// twice, too; adding a sum of a tree rounds it once. So in either part the chain is at most twice as long, and
+/// Complex elements are compared part by part, each with its own bound. The real part of a sum of n complex products is a
+/// real sum of 2 n products, re a · re x and − im a · im x, and the imaginary part one of re a · im x and im a · re x.
+/// Adding a complex product rounds each part twice if it is fused, and α and β y, with two products each, also round it
+/// twice; adding a sum of a tree rounds it once. In either part the chain is therefore at most twice as long, and
 ///
 /// |Re ŷ − Re y| ≤ γ_2k (|Re α| R + |Im α| I + |Re β||Re y| + |Im β||Im y|) + 2 (n + 2)(1 + |Re α| + |Im α|) η,
 ///
 /// |Im ŷ − Im y| ≤ γ_2k (|Re α| I + |Im α| R + |Re β||Im y| + |Im β||Re y|) + 2 (n + 2)(1 + |Re α| + |Im α|) η,
 ///
-/// with R = Σ |re a||re x| + |im a||im x| and I = Σ |re a||im x| + |im a||re x|. That is more than a bound of |ŷ − y|, which
-/// would accept a real part without a correct digit beside a large imaginary one. What is infinite or NaN follows from the
+/// with R = Σ |re a||re x| + |im a||im x| and I = Σ |re a||im x| + |im a||re x|. This is stricter than a bound of |ŷ − y|,
+/// which would accept a real part without a correct digit next to a large imaginary one. Infinities and NaNs follow from the
 /// same four products, without the special cases of C's annex G.
 ///
 /// # Errors
@@ -72,9 +72,9 @@ pub fn verify<T: Scalar>(computed: &[T], exact: &[T::Exact], format: Format) -> 
     verify_sums(computed, exact, Sums { format, atomic: !format.reproducible() })
 }
 
-/// Compares what [`Plan::apply_transposed`](crate::Plan::apply_transposed), or the conjugate one, computed with the exact
-/// product of the stored transpose, as [`verify`] does, but with all n entries of a column in one chain, for GPUs add them in any
-/// order, and with atomic additions.
+/// Compares the result of [`Plan::apply_transposed`](crate::Plan::apply_transposed), or of the conjugate product, with the
+/// exact product of the stored transpose, as [`verify`] does, but with all n entries of a column in one chain, since GPUs
+/// add them in any order, and with atomic additions.
 ///
 /// # Errors
 /// When the lengths differ, or memory runs out.
@@ -82,10 +82,10 @@ pub fn verify_transposed<T: Scalar>(computed: &[T], exact: &[T::Exact]) -> Resul
     verify_sums(computed, exact, Sums { format: Format::CSR_SCALAR, atomic: true })
 }
 
-/// How sums are added up.
+/// How sums are computed.
 #[derive(Clone, Copy)]
 struct Sums {
-    /// The format that has their longest chain of additions.
+    /// The format with the same longest chain of additions.
     format: Format,
     /// Whether a GPU's atomic units add.
     atomic: bool,
@@ -97,7 +97,7 @@ fn verify_sums<T: Scalar>(computed: &[T], exact: &[T::Exact], sums: Sums) -> Res
         let rows = chunk * ROWS_AT_ONCE..computed.len().min((chunk + 1) * ROWS_AT_ONCE);
         Part::of::<T>(rows.start, &computed[rows.clone()], &exact[rows], sums)
     })?;
-    // In the order of the rows, so that sums are the same for any number of threads.
+    // In row order, so that sums are the same for any number of threads.
     let whole = parts.into_iter().reduce(Part::and).unwrap_or_default();
     let Part { wrong, worst, worst_row, errors, elements } = whole;
     Ok(Verification { wrong, worst, worst_row, relative_error: errors.over(&elements) })
@@ -106,7 +106,7 @@ fn verify_sums<T: Scalar>(computed: &[T], exact: &[T::Exact], sums: Sums) -> Res
 /// Rows that one thread compares at a time.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// What came of comparing some of the rows.
+/// The result of comparing some of the rows.
 #[derive(Default)]
 struct Part {
     wrong: usize,
@@ -139,7 +139,7 @@ impl Part {
         part
     }
 
-    /// This part with the rows that follow.
+    /// Appends the part with the following rows.
     fn and(mut self, next: Self) -> Self {
         self.wrong += next.wrong;
         if next.worst > self.worst {
@@ -158,8 +158,8 @@ fn error_over_bound<T: Real>(computed: f64, exact: &Exact, sums: Sums) -> f64 {
     let underflow = (products * (sum.terms + 2)) as f64 * (1.0 + alpha) * smallest;
     let bound = ku / (1.0 - ku) * sum.magnitude + underflow;
     let agrees = |same: bool| if same { 0.0 } else { f64::INFINITY };
-    // Where the terms together pass the largest number, one order of summing overflows and another does not:
-    // both are right, and so is what comes of it beside an infinity.
+    // If the sum of the terms' magnitudes exceeds the largest number, one order of summation overflows and another does
+    // not: both are correct, even next to an infinity.
     let may_overflow = matches!((largest + bound).partial_cmp(&T::LARGEST), Some(Ordering::Greater) | None);
     if sum.special && !sum.high.is_finite() {
         let same = computed == sum.high || (computed.is_nan() && sum.high.is_nan());

@@ -1,5 +1,5 @@
-//! Arrays and a stream of cudarc, used where they lie: a program that steps a grid's temperatures in time with kernels and
-//! copies of its own, and multiplies with this library. On a machine with a GPU:
+//! Arrays and a stream of cudarc, used without copying: a program that steps a grid's temperatures in time with its own
+//! kernels and copies, and multiplies with this library. On a machine with a GPU:
 //!
 //! ```sh
 //! cargo run --release -p warp-spmv-lab --features cuda,peers --example cudarc
@@ -33,10 +33,10 @@ impl Matrix {
         })
     }
 
-    /// The same matrix for this library. Nothing is copied but, to be checked, offsets and columns to the host.
+    /// Returns the same matrix for this library. Nothing is copied, except offsets and columns to the host for checking.
     ///
     /// # Safety
-    /// This outlives it, and what is queued with it.
+    /// This must outlive it, and the work queued with it.
     unsafe fn borrow(&self, gpu: &Cuda, stream: &CudaStream) -> Result<Csr<f64, CudaMemory>, host::Error> {
         let [rows, columns] = self.shape;
         let described = DeviceCsr {
@@ -47,18 +47,18 @@ impl Matrix {
             column_indices: DeviceIndices::Narrow(self.column_indices.device_ptr(stream).0),
             values: self.values.device_ptr(stream).0,
         };
-        // SAFETY: they are arrays of a matrix, of these lengths, on the executor's stream; the rest is the caller's promise.
+        // SAFETY: they are arrays of a matrix, of these lengths, on the executor's stream; the caller ensures the rest.
         unsafe { gpu.borrow_csr(&described) }
     }
 }
 
-/// An array of cudarc for this library.
+/// Returns an array of cudarc for this library.
 ///
 /// # Safety
-/// The array outlives it, and what is queued with it.
+/// The array must outlive it, and the work queued with it.
 unsafe fn borrow(gpu: &Cuda, array: &mut CudaSlice<f64>, stream: &CudaStream) -> Result<CudaBuffer<f64>, host::Error> {
     let length = array.len();
-    // SAFETY: an array of this length, which only the executor's stream uses; the rest is the caller's promise.
+    // SAFETY: an array of this length, used only on the executor's stream; the caller ensures the rest.
     unsafe { gpu.borrow(array.device_ptr_mut(stream).0, length) }
 }
 
@@ -70,8 +70,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut temperatures = stream.clone_htod(&vec![1.0; matrix.columns()])?;
     let mut changes = stream.alloc_zeros::<f64>(matrix.rows())?;
     {
-        // SAFETY: context and stream, the matrix and both vectors outlive this block, at whose end all is done; and while it
-        // lasts, they are used on this stream alone.
+        // SAFETY: context and stream, the matrix and both vectors outlive this block, at whose end all work has finished;
+        // within it they are used only on this stream.
         let (gpu, mut plan, x, mut y) = unsafe {
             let gpu = Cuda::on_stream(context.cu_ctx().cast(), stream.cu_stream().cast())?;
             let plan = Plan::in_memory(&gpu, theirs.borrow(&gpu, &stream)?, Format::CSR_TILED, PlanOptions::default())?;
@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{} bytes of this library's own, {} of the matrix", gpu.memory_use().now, plan.matrix().bytes());
         stream.synchronize()?;
     }
-    // The next copy of cudarc comes after it on the same stream.
+    // The next copy of cudarc follows on the same stream.
     let changes = stream.clone_dtoh(&changes)?;
     // Ones times a row's sum: 0 inside, 1 along an edge of the grid, 2 in a corner.
     let expected: f64 = -0.1 * (4.0 * 998.0 + 4.0 * 2.0);

@@ -1,4 +1,4 @@
-//! How fast a device can be: nothing that moves the same bytes is faster.
+//! Upper limits of a device's speed: nothing that moves the same bytes is faster.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,44 +14,43 @@ use crate::vectors::random_vector;
 
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
-/// Nothing smaller comes from the memory of a CPU.
+/// The smallest unit of a CPU's memory accesses.
 const LINE_BYTES: usize = 64;
 
-/// How many times as large as the largest cache something is that the cache does not hold: the arrays here, and a matrix
-/// with its vectors, which is timed with cold caches as well if it is smaller.
+/// Data this many times as large as the largest cache does not fit into it: the arrays here, and a matrix with its vectors.
+/// Smaller matrices are timed with cold caches as well.
 pub const TIMES_CACHE: u64 = 4;
 
-/// The cache that is assumed of a CPU that does not tell.
+/// The assumed cache size of a CPU that does not report it.
 const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
 
-/// The part of the host's free memory that an array here may take. A virtual machine may be told of the caches of a
-/// whole processor, and several processes may measure at a time.
+/// The fraction of the host's free memory that an array here may take. A virtual machine may report the caches of a whole
+/// processor, and several processes may measure at the same time.
 const SHARE_OF_MEMORY: u128 = 32;
 
-/// Random numbers that are drawn for an array; more of it repeats them.
+/// Number of random numbers drawn for an array, which repeats them.
 const DRAWN: usize = 1 << 17;
 
-/// Multiplications that are queued to find out what a call takes: fewer than a GPU's queue holds, so that the caller does
-/// not wait for room.
+/// Number of multiplications queued to time a call: fewer than a GPU's queue holds, so that the caller does not block.
 const CALLS: u32 = 1000;
 
-/// Multiplications of a recording.
+/// Multiplications per recording.
 const RECORDED: u32 = 16;
 
-/// How fast memory is read and written.
+/// Speeds of reading and writing memory.
 pub struct MemoryRates {
-    /// A copy, in 10^9 bytes a second, read and written.
+    /// A copy, in 10^9 bytes per second, read and written.
     pub copy_gbps: f64,
     /// Reading alone.
     pub read_gbps: f64,
-    /// Reading sectors at random places of a large array.
+    /// Reading sectors at random positions of a large array.
     pub gather_gbps: f64,
-    /// The same of an array that the largest cache holds, where that is known.
+    /// The same for an array that fits into the largest cache, if its size is known.
     pub cached_gather_gbps: Option<f64>,
 }
 
-/// The ceilings of an executor; none where they are not worth knowing. It is generic, so that the products behind it are
-/// compiled where a program compiles its own, and not here as well.
+/// Returns the ceilings of an executor; `None` if they are of no interest. It is generic, so that its products are compiled
+/// where a program compiles its own, and not here as well.
 pub(crate) fn of<S: Subject>(subject: &S) -> Result<Option<Ceilings>, Error> {
     let Some(rates) = subject.memory_rates()? else { return Ok(None) };
     let MemoryRates { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps } = rates;
@@ -60,7 +59,7 @@ pub(crate) fn of<S: Subject>(subject: &S) -> Result<Option<Ceilings>, Error> {
     Ok(Some(Ceilings { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps, launch, call, queue, recorded }))
 }
 
-/// Of all threads of the host together.
+/// Measures the rates of all threads of the host together.
 pub(crate) fn rates_of_cpu(cpu: &HostExecutor) -> Result<MemoryRates, Error> {
     let from = uncached_array(cpu, 1)?;
     let bytes = size_of_val(&*from);
@@ -88,7 +87,7 @@ pub(crate) fn rates_of_cpu(cpu: &HostExecutor) -> Result<MemoryRates, Error> {
     Ok(MemoryRates { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps: None })
 }
 
-/// What reads an array that is larger than the cache.
+/// Returns a function that reads an array larger than the cache.
 pub(crate) fn chill_cpu(cpu: &HostExecutor) -> Result<Chill<'_>, Error> {
     let other = uncached_array(cpu, 2)?;
     let share = other.len().div_ceil(8 * rayon::current_num_threads()).max(1);
@@ -98,7 +97,7 @@ pub(crate) fn chill_cpu(cpu: &HostExecutor) -> Result<Chill<'_>, Error> {
     }))
 }
 
-/// An array that the caches of a CPU do not hold, as far as there is memory for it.
+/// Returns an array that does not fit into the caches of a CPU, as far as memory allows.
 fn uncached_array(cpu: &HostExecutor, seed: u64) -> Result<Vec<f64>, Error> {
     let most = memory::available_memory().map_or(usize::MAX, |bytes| (bytes / SHARE_OF_MEMORY) as usize);
     let drawn: Vec<f64> = random_vector(DRAWN, seed)?;
@@ -111,7 +110,7 @@ fn uncached_bytes(executor: &impl Executor) -> usize {
     (TIMES_CACHE * executor.device().cache_bytes.unwrap_or(ASSUMED_CACHE_BYTES)) as usize
 }
 
-/// The sum of all numbers, by all threads, each with eight sums under way.
+/// Returns the sum of all numbers, by all threads, each with eight independent sums.
 fn sum(numbers: &[f64], share: usize) -> f64 {
     let sums = numbers.par_chunks(share).map(|numbers| {
         let mut sums = [0.0; 8];
@@ -125,14 +124,14 @@ fn sum(numbers: &[f64], share: usize) -> f64 {
     sums.sum()
 }
 
-/// A place below `places` that looks random.
+/// Returns a pseudo-random index below `places`.
 fn scatter(number: usize, places: usize) -> usize {
     let product = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (product ^ (product >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     ((u128::from(mixed) * places as u128) >> 64) as usize
 }
 
-/// What a multiplication takes that has nothing to do, in seconds; see [`Ceilings`].
+/// Seconds of a multiplication without work; see [`Ceilings`].
 struct Calls {
     launch: f64,
     call: f64,
@@ -155,7 +154,7 @@ fn of_calls<E: Executor>(executor: &E) -> Result<Calls, Error> {
     let call = each(start, CALLS);
     let mut recording = E::Recording::default();
     let mut some = || (0..RECORDED).try_for_each(|_| plan.apply(1.0, &x, 0.0, &mut y));
-    // The first two times it is done and recorded.
+    // The first two calls run it and record it.
     executor.repeat(&mut recording, 3, &mut some)?;
     executor.synchronize()?;
     let start = Instant::now();
@@ -165,7 +164,7 @@ fn of_calls<E: Executor>(executor: &E) -> Result<Calls, Error> {
     Ok(Calls { launch, call, queue, recorded })
 }
 
-/// On NVIDIA GPUs, by kernels of our own and the driver's copy.
+/// On NVIDIA GPUs, by our own kernels and the driver's copy.
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda {
     use cuda_std::launch::{Call, Grid, Launch};
@@ -175,7 +174,7 @@ pub(crate) mod cuda {
 
     use super::*;
 
-    /// Bytes of the arrays: a power of two, many times the cache, and as large as a large x.
+    /// Size of the arrays in bytes: a power of two, many times the cache, and as large as a large x.
     const BYTES: usize = 1 << 30;
 
     const THREADS_PER_BLOCK: u32 = 512;
@@ -218,7 +217,7 @@ pub(crate) mod cuda {
         Grid { blocks, threads_per_block: THREADS_PER_BLOCK, shared_bytes: 0 }
     }
 
-    /// Room for a sum of each thread.
+    /// Returns an array with a sum per thread.
     fn sums(gpu: &Cuda, waves: u32) -> Result<CudaBuffer<f64>, Error> {
         let Grid { blocks, threads_per_block, .. } = grid(gpu, waves);
         gpu.zeros((blocks * threads_per_block) as usize)
@@ -229,7 +228,7 @@ pub(crate) mod cuda {
         launch(gpu, waves, Call::new(kernel))
     }
 
-    /// Reads as many sectors as there are in all, each among the first `sectors`.
+    /// Reads as many sectors as there are in total, each among the first `sectors`.
     fn gather(
         gpu: &Cuda,
         from: &CudaBuffer<f64>,
@@ -243,8 +242,8 @@ pub(crate) mod cuda {
     }
 
     fn launch(gpu: &Cuda, waves: u32, kernel: Call) -> Result<(), Error> {
-        // SAFETY: the numbers are whole sectors, and a power of two of them are gathered; there is a sum for each thread
-        // of the grid; and what is freed is used again only by what is launched later.
+        // SAFETY: the numbers form whole sectors, of which a power of two are gathered; there is one sum per thread of the
+        // grid; and freed memory is reused only by later launches.
         unsafe { gpu.launch(&Launch { grid: grid(gpu, waves), call: kernel }) }
     }
 }

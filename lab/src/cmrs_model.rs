@@ -1,33 +1,33 @@
-//! What CMRS costs and gains by the model of Koza et al. (2014, §5 and §6.4): the kernel takes as long as the bytes
-//! that it moves.
+//! Cost and gain of CMRS by the model of Koza et al. (2014, §5 and §6.4): the kernel takes as long as the bytes that it
+//! moves.
 
 use host::Scalar;
 use host::format::cmrs::overhead;
 
 use crate::record::{Entry, Run};
 
-/// How much faster strips of `height` rows are than a warp a row (eq. 5.2); the operands are those of [`overhead`].
+/// Returns the speed-up of strips of `height` rows over a warp per row (eq. 5.2); the operands are those of [`overhead`].
 pub fn speedup(height: usize, mean: f64, segment: usize, width: usize) -> f64 {
     overhead(1, mean, segment, width) / overhead(height, mean, segment, width)
 }
 
-/// Bytes that y ← A x moves (eq. 6.1).
+/// Bytes moved by y ← A x (eq. 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BytesMoved {
-    /// β₊: each element of x is read once, because a cache keeps all of them.
+    /// β₊: each element of x is read once, because a cache holds all of them.
     pub cached: u128,
-    /// β₋: there is no cache, so an element of x is read for each entry.
+    /// β₋: without a cache, an element of x is read per entry.
     pub uncached: u128,
 }
 
 impl BytesMoved {
-    /// The traffic of a matrix whose arrays take `matrix` bytes and whose numbers have `width` bytes. O(1).
+    /// Returns the traffic of a matrix whose arrays take `matrix` bytes and whose numbers have `width` bytes. O(1).
     pub fn new(matrix: u128, rows: usize, columns: usize, nnz: usize, width: usize) -> Self {
         let vectors = |elements_of_x: usize| (elements_of_x as u128 + rows as u128) * width as u128;
         Self { cached: matrix + vectors(columns), uncached: matrix + vectors(nnz) }
     }
 
-    /// The traffic of a run, whatever its format; none where its bytes are not known.
+    /// Returns the traffic of a run in any format; `None` if its bytes are unknown.
     pub fn of_run(entry: &Entry, run: &Run) -> Option<Self> {
         let width = [(f32::NAME, size_of::<f32>()), (f64::NAME, size_of::<f64>())];
         let (_, width) = width.into_iter().find(|&(name, _)| name == entry.env.precision)?;
@@ -38,16 +38,16 @@ impl BytesMoved {
         Some(Self::new(matrix, rows, columns, nnz, width))
     }
 
-    /// η₊ and η₋ (eq. 6.2): these bytes over those that the memory moves in the time of one product. η₊ is below 1;
-    /// η₋ of 1 and more says that x was read from caches.
+    /// Returns η₊ and η₋ (eq. 6.2): these bytes relative to those that the memory moves during one product. η₊ is below 1;
+    /// η₋ of at least 1 shows that x was read from caches.
     pub fn utilization(&self, seconds: f64, bytes_per_second: f64) -> (f64, f64) {
         let possible = seconds * bytes_per_second;
         (self.cached as f64 / possible, self.uncached as f64 / possible)
     }
 }
 
-/// η₊ and η₋ of a run, where B is the speed of the copy in the same run, so η₊ may be a little above 1; none without a
-/// result, or where bytes or the copy are not known.
+/// Returns η₊ and η₋ of a run, where B is the speed of the copy in the same run, so η₊ may be slightly above 1; `None`
+/// without a result, or if the bytes or the copy are unknown.
 pub fn utilization(entry: &Entry, run: &Run) -> Option<(f64, f64)> {
     let copy = entry.ceilings.as_ref()?.copy_gbps * 1e9;
     let seconds = run.seconds().filter(|&seconds| seconds > 0.0 && copy > 0.0)?;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::record::{Ceilings, Environment};
 
-    /// 10 x 10, 50 entries, 900 bytes of which 160 are x and y, in 1 µs, where the copy moves 1000.
+    /// 10 x 10, 50 entries, 900 bytes of which 160 are x and y, in 1 µs, in which the copy moves 1000.
     #[test]
     fn utilization_of_a_run() {
         let run = Run { completed: true, time: Some(1e-6), bytes_needed: Some(900), ..Run::default() };
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn overhead_of_the_papers_example() {
-        // §5: λ = 128, 4-byte numbers, two entries a row.
+        // §5: λ = 128, 4-byte numbers, two entries per row.
         assert_eq!(overhead(1, 2.0, 128, 4), 16.5);
         assert_eq!(overhead(16, 2.0, 128, 4), 1.96875);
         assert_eq!(speedup(16, 2.0, 128, 4), 16.5 / 1.96875);

@@ -1,4 +1,4 @@
-//! Products with several vectors: our own formats against the peers, and against as many single products.
+//! Products with several vectors: our own formats compared with the peers, and with single products.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use host::{Layout, Multivector};
 use crate::record::{Entry, Run, is_own_format};
 use crate::statistics::SpeedUps;
 
-/// Our own formats against the peers and against single products, on one matrix with vectors of one shape.
+/// Our own formats compared with the peers and with single products, on one matrix with vectors of one shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contest<'e> {
     /// Number and layout of the vectors.
@@ -16,23 +16,23 @@ pub struct Contest<'e> {
     pub own: Option<(&'e str, f64)>,
     /// The fastest peer, and its time.
     pub peer: Option<(&'e str, f64)>,
-    /// The time of as many single products in the format of ours that is the fastest for those.
+    /// The time of the same number of single products in our fastest format for those.
     pub singles: Option<f64>,
 }
 
 impl Contest<'_> {
-    /// How many times as fast as the fastest peer our fastest format is.
+    /// Speed-up of our fastest format over the fastest peer.
     pub fn speed_up(&self) -> Option<f64> {
         Some(self.peer?.1 / self.own?.1)
     }
 
-    /// How many times as fast as single products it is.
+    /// Speed-up of our fastest format over single products.
     pub fn over_singles(&self) -> Option<f64> {
         Some(self.singles? / self.own?.1)
     }
 }
 
-/// The contests of an entry, one for each shape.
+/// The contests of an entry, one per shape.
 pub fn contests(entry: &Entry) -> impl Iterator<Item = Contest<'_>> {
     entry.shapes().into_iter().map(|shape| {
         let own = fastest(entry, shape, is_own_format);
@@ -51,7 +51,7 @@ fn fastest(entry: &Entry, shape: Multivector, chosen: impl Fn(&str, &Run) -> boo
     timed.min_by(|(_, left), (_, right)| left.total_cmp(right))
 }
 
-/// What the contests of all matrices say together, on one executor in one precision with vectors of one shape.
+/// The results of the contests of all matrices, on one executor in one precision with vectors of one shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing<'e> {
     /// The executor's name.
@@ -62,9 +62,9 @@ pub struct Standing<'e> {
     pub shape: Multivector,
     /// The number of matrices.
     pub matrices: usize,
-    /// Against the fastest peers, by the entries' places.
+    /// Against the fastest peers, by the entries' indices.
     pub against_peers: SpeedUps,
-    /// Against as many single products, by the entries' places.
+    /// Against the same number of single products, by the entries' indices.
     pub against_singles: SpeedUps,
 }
 
@@ -105,8 +105,8 @@ pub(crate) mod tests {
         Run { completed: true, time: Some(seconds), library: Some(library.into()), ..Run::default() }
     }
 
-    /// An entry with products of four vectors, in row-major layout with these times of ELL and of a peer; in
-    /// column-major layout there is no result.
+    /// An entry with products of four vectors: in row-major layout with these times of ELL and of a peer, in column-major
+    /// layout without results.
     pub fn entry(filename: &str, own: f64, peer: f64) -> Entry {
         let single = run(2.0, OWN);
         let product = |seconds, library: &str| {

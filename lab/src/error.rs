@@ -1,4 +1,4 @@
-//! What can go wrong in the lab.
+//! Errors of the lab.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The library refused or failed.
+    /// The library rejected the input, or failed.
     #[error(transparent)]
     Library(#[from] host::Error),
     /// A file could not be opened, read or written.
@@ -15,7 +15,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file does not hold results.
@@ -23,43 +23,43 @@ pub enum Error {
     Content {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line, starting at 1.
         line: usize,
-        /// The byte in the line, from 1.
+        /// The byte in the line, starting at 1.
         column: usize,
-        /// What is wrong there.
+        /// The reason.
         reason: String,
     },
     /// A figure cannot be drawn.
     #[error("the figure {name}: {reason}")]
     Figure {
-        /// Which one.
+        /// The figure.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// There is nothing of a name that was asked for.
-    #[error("there is no {what} '{name}' in the results; expected one of {expected}")]
+    /// A requested name does not exist.
+    #[error("unknown {what} '{name}' in the results; expected one of {expected}")]
     Unknown {
-        /// What it should be.
+        /// The kind of the name.
         what: &'static str,
         /// The name.
         name: String,
-        /// The names that are there.
+        /// The existing names.
         expected: String,
     },
-    /// Results do not make a calibration.
+    /// Results are not sufficient for a calibration.
     #[error("no calibration: {reason}")]
     Calibration {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// A measured run does not go with the matrix that it names.
+    /// A measured run does not match the matrix that it names.
     #[error("{run}: {reason}")]
     Run {
-        /// Which run.
+        /// The run.
         run: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A name that imported results cannot have.
@@ -67,7 +67,7 @@ pub enum Error {
     LibraryName(String),
 }
 
-/// What is wrong with a text, or a part of it, and at which line and column of it.
+/// An error in a text, with its line and column.
 pub(crate) struct Fault {
     pub line: usize,
     pub column: usize,
@@ -75,7 +75,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// The error, in a file that is this text.
+    /// Returns the error for a file with this text.
     pub fn in_file(self, path: &Path) -> Error {
         let Self { line, column, reason } = self;
         Error::Content { path: path.into(), line, column, reason }
@@ -83,7 +83,7 @@ impl Fault {
 }
 
 impl From<String> for Fault {
-    /// A fault of the whole.
+    /// Creates a fault of the whole text.
     fn from(reason: String) -> Self {
         Self { line: 1, column: 1, reason }
     }

@@ -1,4 +1,4 @@
-//! A folder of matrices with a list of what they are, as `scripts/real-matrices.py` makes it.
+//! A folder of matrices with a list of their families, as made by `scripts/real-matrices.py`.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,13 +10,13 @@ use crate::error::{Error, Fault};
 /// The list.
 const LIST: &str = "matrices.json";
 
-/// Bytes of a list, at most.
+/// Largest size of a list in bytes.
 const LARGEST_LIST: u64 = 1 << 24;
 
-/// What a list has to say of a matrix.
+/// The required properties of a matrix in a list.
 #[derive(Deserialize)]
 struct Listed {
-    /// That of its file, without the ending.
+    /// The name of its file, without the extension.
     name: String,
     family: String,
 }
@@ -24,16 +24,16 @@ struct Listed {
 /// A matrix of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// The family that it belongs to.
+    /// The family of the matrix.
     pub family: String,
-    /// Its file.
+    /// The file.
     pub path: PathBuf,
 }
 
-/// The matrices that a folder lists.
+/// Returns the matrices that a folder lists.
 ///
 /// # Errors
-/// When the list cannot be read, is no such list, or names something that is not in the folder.
+/// When the list cannot be read, is invalid, or names something that is not in the folder.
 pub fn matrices(folder: &Path) -> Result<Vec<Stored>, Error> {
     let list = folder.join(LIST);
     let text = read_text(&list, LARGEST_LIST).map_err(|source| Error::File { path: list.clone(), source })?;

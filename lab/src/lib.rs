@@ -1,4 +1,4 @@
-//! The benchmark lab: suites of matrices, how a time is taken, peers, the papers' experiments, and reports.
+//! The benchmark lab: suites of matrices, timing, peers, the papers' experiments, and reports.
 
 pub mod calibrate;
 pub mod ceilings;
@@ -15,6 +15,7 @@ pub mod report;
 pub mod results;
 pub mod row_lengths;
 pub mod scaling;
+pub mod spy;
 pub mod statistics;
 pub mod subject;
 pub mod suite;

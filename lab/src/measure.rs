@@ -20,30 +20,30 @@ use crate::subject::{Chill, Subject};
 use crate::timing::Effort;
 use crate::tuning::Asked;
 
-/// The format that others are compared with; it is always measured.
+/// The format that others are compared with, which is always measured.
 pub const UNIT: Format = Format::CSR_VECTOR;
 
-/// The formats that are measured unless others are asked for: [`UNIT`], and the others of [`Format::STANDARD`].
+/// Returns the formats measured by default: [`UNIT`], and the others of [`Format::STANDARD`].
 pub fn standard() -> Vec<Format> {
     let others = Format::STANDARD.iter().copied().filter(|&format| format != UNIT);
     [UNIT].into_iter().chain(others).collect()
 }
 
-/// What is measured of each matrix.
+/// The measurements of a matrix.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The formats; [`UNIT`] is measured in any case. [`Format::Auto`] is what the library chooses.
+    /// The formats; [`UNIT`] is measured in any case. [`Format::Auto`] is the library's choice.
     pub formats: Vec<Format>,
-    /// Multiplications that [`Format::Auto`] chooses for.
+    /// Number of multiplications for which [`Format::Auto`] chooses.
     pub multiplications: u64,
-    /// Numbers and layouts of vectors that are multiplied at once, besides one: each in every format and by every peer
-    /// that can.
+    /// Numbers and layouts of vectors multiplied at once, besides one: each in every format and by every peer that supports
+    /// them.
     pub shapes: Vec<Multivector>,
-    /// How formats store the values.
+    /// Storage of the values.
     pub values: ValueStorage,
     /// The peers.
     pub peers: Chosen,
-    /// How often each is timed.
+    /// How often each is timed, and for how long.
     pub effort: Effort,
     /// Whether the record keeps every single time.
     pub samples: bool,
@@ -52,14 +52,14 @@ pub struct Settings {
 /// Some of the peers, or all.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chosen {
-    /// Every one that is there.
+    /// All available peers.
     All,
-    /// Those of these names, or of which these are the libraries.
+    /// Those with these names, or of the libraries with these names.
     Named(Vec<String>),
 }
 
 impl Chosen {
-    /// Whether the peer of this name is one of them.
+    /// Returns whether the peer `name` is chosen.
     pub fn has(&self, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -70,17 +70,17 @@ impl Chosen {
     }
 }
 
-/// A matrix with what is known of it.
+/// A matrix with its name and family.
 pub struct Case<'a, T: Real> {
-    /// The file's name or the generator's text, as it was given.
+    /// The file's name or the generator's text, as given.
     pub name: &'a str,
-    /// The family that it belongs to.
+    /// The family of the matrix.
     pub family: Option<&'a str>,
     /// The matrix.
     pub matrix: &'a Csr<T>,
 }
 
-/// Where something is measured, with the clocks as they are.
+/// Returns the environment of a measurement, with the current clocks.
 pub fn environment<S: Subject>(subject: &S) -> Environment {
     let device = subject.device();
     Environment {
@@ -103,7 +103,7 @@ pub fn environment<S: Subject>(subject: &S) -> Environment {
     }
 }
 
-/// An executor with what is needed to measure on it.
+/// An executor with the state for measuring on it.
 pub struct Bench<'s, S: Subject> {
     subject: &'s S,
     ceilings: Option<Ceilings>,
@@ -118,19 +118,19 @@ impl<'s, S: Subject> Bench<'s, S> {
     /// When memory runs out, or the device fails.
     pub fn new(subject: &'s S) -> Result<Self, Error> {
         let ceilings = ceilings::of(subject)?;
-        // The ceilings were measured a moment ago, so that this is how the clocks are under load.
+        // The ceilings have just been measured, so the clocks are those under load.
         let environment = environment(subject);
         Ok(Self { subject, ceilings, chill: subject.chill()?, environment })
     }
 
-    /// The same on an executor that was asked for these sizes of grids, as results then say.
+    /// Records the requested grid sizes of the executor in the results.
     #[must_use]
     pub fn tuned(mut self, asked: Asked) -> Self {
         self.environment.tuning = asked.if_any();
         self
     }
 
-    /// The entry of a matrix that could not be had.
+    /// Returns the entry of a matrix that is not available.
     pub fn missing<T: Real>(&self, name: &str, family: Option<&str>, error: String) -> Entry {
         let env = self.environment_now::<T>();
         let family = family.map(Into::into);
@@ -142,11 +142,11 @@ impl<'s, S: Subject> Bench<'s, S> {
         Environment { precision: T::NAME.into(), unix_time, ..self.environment.clone() }
     }
 
-    /// Measures a matrix. What goes wrong with one format is recorded there; `report` sees each run of one vector when
-    /// the format is done.
+    /// Measures a matrix. The error of a format is recorded in its run; `report` receives each run with one vector when the
+    /// format is finished.
     ///
     /// # Errors
-    /// When the vectors or the matrix itself find no room.
+    /// When memory for the vectors or the matrix itself runs out.
     pub fn measure<T: Real>(
         &mut self,
         case: &Case<'_, T>,
@@ -218,7 +218,7 @@ impl<'s, S: Subject> Bench<'s, S> {
     }
 }
 
-/// The formats by their arrays, those that share [`UNIT`]'s first.
+/// Returns the formats grouped by their arrays, those sharing [`UNIT`]'s first.
 fn groups(formats: &[Format]) -> Vec<Vec<Format>> {
     let mut groups = vec![vec![UNIT]];
     for &format in formats {
@@ -231,7 +231,7 @@ fn groups(formats: &[Format]) -> Vec<Vec<Format>> {
     groups
 }
 
-/// Says what a conversion costs in multiplications of [`UNIT`], and when it is repaid.
+/// Records the cost of a conversion in multiplications with [`UNIT`], and when it pays off.
 fn compare_with_unit(run: &mut Run, unit: Option<f64>) {
     let (Some(unit), Some(seconds), Some(conversion)) = (unit, run.seconds(), &mut run.conversion) else { return };
     conversion.csr_calls = (unit > 0.0).then(|| conversion.warm / unit);
@@ -285,7 +285,7 @@ mod tests {
             assert!(run.error_of_bound.unwrap() <= 1.0 && run.max_relative_norm2.unwrap() < 1e-14, "{name}");
             let of_csr = name.starts_with("csr-");
             assert_eq!(run.conversion.is_none(), of_csr, "{name}");
-            // Two entries can have one place.
+            // Two entries can be duplicates.
             let least = if *name == "clustered-symmetric" { 0.5 } else { 1.0 };
             assert!(run.is_peer() || run.fill_ratio.unwrap() >= least, "{name}");
             assert_eq!(run.bytes_stored.unwrap(), run.storage.unwrap() + 8 * (entry.rows + entry.cols), "{name}");
@@ -318,7 +318,7 @@ mod tests {
         let formats = [Format::COO, Format::SELL_P, Format::Coo16, Format::Dia];
         for executor in [HostExecutor::from(Cpu::new()), Emulated::new(0).into()] {
             let entry = entry_with(&executor, "uniform:rows=300,per-row=5", &formats, false, &shapes);
-            // DIA refuses the matrix, and COO-16 has no such kernel.
+            // DIA rejects the matrix, and COO-16 has no such kernel.
             assert_eq!(entry.products.keys().collect::<Vec<_>>(), ["coo", "csr-vector", "sell-p"]);
             assert_eq!(entry.shapes(), [shapes[0], shapes[2], shapes[1]]);
             for (name, product) in entry.products.iter().flat_map(|(name, all)| all.iter().map(move |one| (name, one)))

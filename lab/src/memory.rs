@@ -1,4 +1,4 @@
-//! How much memory the host uses, for programs that count it.
+//! Memory use of the host, for programs that count it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,8 +7,8 @@ static COUNTED: AtomicBool = AtomicBool::new(false);
 static NOW: AtomicU64 = AtomicU64::new(0);
 static PEAK: AtomicU64 = AtomicU64::new(0);
 
-/// The system's allocator, which counts the bytes that it has given out. A program that wants to know the memory of the
-/// host's conversions makes it its `#[global_allocator]`.
+/// The system's allocator, counting allocated bytes. A program that measures the memory of conversions on the host makes it
+/// its `#[global_allocator]`.
 pub struct CountingAllocator;
 
 impl CountingAllocator {
@@ -23,10 +23,10 @@ impl CountingAllocator {
     }
 }
 
-// SAFETY: every call is handed on to the system's allocator as it is.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: ensured by the caller.
         let address = unsafe { System.alloc(layout) };
         if !address.is_null() {
             Self::add(layout.size());
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: ensured by the caller.
         let address = unsafe { System.alloc_zeroed(layout) };
         if !address.is_null() {
             Self::add(layout.size());
@@ -44,13 +44,13 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: ensured by the caller.
         unsafe { System.dealloc(address, layout) };
         Self::remove(layout.size());
     }
 
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: ensured by the caller.
         let moved = unsafe { System.realloc(address, layout, size) };
         if !moved.is_null() {
             Self::add(size);
@@ -60,12 +60,12 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// Bytes now, and the most at a time since [`reset_peak`]; none where nothing counts them.
+/// Returns the bytes in use, and their peak since [`reset_peak`]; `None` if nothing counts them.
 pub fn used() -> Option<(u64, u64)> {
     COUNTED.load(Ordering::Relaxed).then(|| (NOW.load(Ordering::Relaxed), PEAK.load(Ordering::Relaxed)))
 }
 
-/// Begins to look for the peak anew.
+/// Resets the peak.
 pub fn reset_peak() {
     PEAK.store(NOW.load(Ordering::Relaxed), Ordering::Relaxed);
 }

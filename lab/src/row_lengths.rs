@@ -1,4 +1,4 @@
-//! How the entries of a matrix are spread over its rows.
+//! The distribution of a matrix's entries among its rows.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use crate::record;
 
-/// Statistics of the number of entries in a row. All but `empty_rows` and `histogram` are null for a matrix
+/// Statistics of the number of entries per row. All fields except `empty_rows` and `histogram` are null for a matrix
 /// without rows.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct RowLengths {
-    /// Entries of the shortest row.
+    /// Length of the shortest row.
     pub minimum: Option<usize>,
     /// Mean number of entries.
     pub mean: Option<f64>,
-    /// The least length that half of the rows do not exceed.
+    /// The smallest length that half of the rows do not exceed.
     pub median: Option<usize>,
-    /// The least length that 90 % of the rows do not exceed.
+    /// The smallest length that 90 % of the rows do not exceed.
     pub quantile_90: Option<usize>,
-    /// The least length that 99 % of the rows do not exceed.
+    /// The smallest length that 99 % of the rows do not exceed.
     pub quantile_99: Option<usize>,
-    /// Entries of the longest row.
+    /// Length of the longest row.
     pub maximum: Option<usize>,
     /// Standard deviation of the number of entries, over all rows.
     pub standard_deviation: Option<f64>,
     /// Number of rows without entries.
     pub empty_rows: usize,
-    /// Number of rows by length, from 0 to the longest, in ranges that double: 0, 1, 2-3, 4-7 and so on.
+    /// Number of rows by length, from 0 to the longest, in doubling ranges: 0, 1, 2-3, 4-7 and so on.
     pub histogram: Vec<Bin>,
 }
 
@@ -42,7 +42,7 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// The range as people read it.
+    /// Returns the range in words.
     pub fn label(&self) -> String {
         if self.from == self.to { self.from.to_string() } else { format!("{}-{}", self.from, self.to) }
     }

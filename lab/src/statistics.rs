@@ -1,13 +1,13 @@
-//! What many measurements say together: means, performance profiles and speed-ups.
+//! Statistics over many measurements: means, performance profiles and speed-ups.
 
 use std::collections::BTreeMap;
 
 use crate::record::{Entry, Run};
 
-/// How many times slower than the best a format may be and still count for the order of [`performance_profiles`].
+/// Largest factor over the best time that counts for the order of [`performance_profiles`].
 const WORST_FACTOR: f64 = 10.0;
 
-/// The geometric mean of positive numbers; none of no number.
+/// Returns the geometric mean of positive numbers; `None` without numbers.
 pub fn geometric_mean(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0u32);
     for number in numbers {
@@ -17,7 +17,7 @@ pub fn geometric_mean(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| (sum / f64::from(count)).exp())
 }
 
-/// The first quartile, the median and the third quartile; none of no number. O(n log n).
+/// Returns the first quartile, the median and the third quartile; `None` without numbers. O(n log n).
 pub fn quartiles(numbers: &[f64]) -> Option<[f64; 3]> {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -25,51 +25,51 @@ pub fn quartiles(numbers: &[f64]) -> Option<[f64; 3]> {
     Some([sorted[quarter], (sorted[last - middle] + sorted[middle]) / 2.0, sorted[last - quarter]])
 }
 
-/// 2 nonzeros over the run's time, in 10^9 a second; none for a run without a result.
+/// Returns 2 nonzeros over the run's time, in 10^9 per second; `None` for a run without a result.
 pub fn gflops(entry: &Entry, run: &Run) -> Option<f64> {
     Some(2.0 * entry.nonzeros as f64 / run.seconds()? / 1e9)
 }
 
-/// Floating-point operations for each byte that has to move; none where the bytes are not known.
+/// Returns the floating-point operations per byte that must be moved; `None` if the bytes are unknown.
 pub fn intensity(entry: &Entry, run: &Run) -> Option<f64> {
     run.bytes_needed.filter(|&bytes| bytes > 0).map(|bytes| 2.0 * entry.nonzeros as f64 / bytes as f64)
 }
 
-/// How often a format or peer is how close to the best of all (Anzt et al. 2020, eq. 8).
+/// How often a format or peer is within a factor of the best of all (Anzt et al. 2020, eq. 8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// Its name in [`Entry::spmv`].
+    /// The name in [`Entry::spmv`].
     pub name: String,
-    /// How many times slower than the best it is, ascending, for the entries where it has a result.
+    /// The ratios of its time to the best, ascending, for the entries where it has a result.
     factors: Vec<f64>,
-    /// The number of entries where anything has a result.
+    /// The number of entries with any result.
     entries: usize,
 }
 
 impl Profile {
-    /// The fraction of the entries on which it is within `factor` of the best. O(log entries).
+    /// Returns the fraction of the entries on which it is within `factor` of the best. O(log entries).
     pub fn within(&self, factor: f64) -> f64 {
         self.factors.partition_point(|&own| own <= factor) as f64 / self.entries as f64
     }
 
-    /// The factors where [`within`](Self::within) grows, ascending.
+    /// Returns the factors at which [`within`](Self::within) increases, ascending.
     pub fn steps(&self) -> impl Iterator<Item = f64> {
         self.factors.iter().copied()
     }
 
-    /// The largest of them.
+    /// Returns the largest factor.
     pub fn worst(&self) -> f64 {
         self.factors.last().copied().unwrap_or(1.0)
     }
 
-    /// The mean of [`within`](Self::within) over the logarithm of the factors from 1 to [`WORST_FACTOR`].
+    /// Returns the mean of [`within`](Self::within) over the logarithm of the factors from 1 to [`WORST_FACTOR`].
     fn area(&self) -> f64 {
         let kept = self.factors.iter().map(|factor| 1.0 - (factor.ln() / WORST_FACTOR.ln()).min(1.0));
         kept.sum::<f64>() / self.entries as f64
     }
 }
 
-/// The profiles of all formats and peers that have a result anywhere, the one nearest to the best first.
+/// Returns the profiles of all formats and peers with a result, the closest to the best first.
 pub fn performance_profiles(entries: &[Entry]) -> Vec<Profile> {
     let mut factors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut counted = 0;
@@ -91,33 +91,33 @@ pub fn performance_profiles(entries: &[Entry]) -> Vec<Profile> {
     profiles
 }
 
-/// How many times faster one side is than the other, entry by entry.
+/// Speed-ups of one side over the other, entry by entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpeedUps {
-    /// The places of the entries where both sides have a result, and the times of the other side over ours.
+    /// The indices of the entries where both sides have a result, and the ratios of the other side's times to ours.
     pub ratios: Vec<(usize, f64)>,
     /// The number of entries where only the other side has a result.
     pub unanswered: usize,
 }
 
 impl SpeedUps {
-    /// The geometric mean.
+    /// Returns the geometric mean.
     pub fn mean(&self) -> Option<f64> {
         geometric_mean(self.ratios.iter().map(|&(_, ratio)| ratio))
     }
 
-    /// The entry's place and the speed-up where ours does worst.
+    /// Returns the entry's index and the speed-up where ours is worst.
     pub fn worst(&self) -> Option<(usize, f64)> {
         self.ratios.iter().copied().min_by(|(_, left), (_, right)| left.total_cmp(right))
     }
 
-    /// The entry's place and the speed-up where ours does best.
+    /// Returns the entry's index and the speed-up where ours is best.
     pub fn best(&self) -> Option<(usize, f64)> {
         self.ratios.iter().copied().max_by(|(_, left), (_, right)| left.total_cmp(right))
     }
 }
 
-/// The fastest run that `ours` takes against the fastest that `theirs` takes.
+/// Returns the speed-ups of the fastest run accepted by `ours` over the fastest accepted by `theirs`.
 pub fn speed_ups(
     entries: &[Entry],
     ours: impl Fn(&str, &Run) -> bool,
@@ -138,7 +138,7 @@ pub fn speed_ups(
 mod tests {
     use super::*;
 
-    /// An entry with these names and times; a time of 0 stands for a failure.
+    /// An entry with these names and times; a time of 0 means a failure.
     fn entry(times: &[(&str, f64)]) -> Entry {
         let run = |seconds: f64| match seconds {
             0.0 => Run { error: Some("no".into()), ..Run::default() },
@@ -152,7 +152,7 @@ mod tests {
     fn means_are_geometric() {
         assert_eq!(geometric_mean([]), None);
         assert!((geometric_mean([0.5, 8.0]).unwrap() - 2.0).abs() < 1e-15);
-        // Neither beyond the largest number nor below the smallest on the way.
+        // Without overflow or underflow of intermediate results.
         assert!((geometric_mean([1e300, 1e300, 1e-300, 1e-300]).unwrap() - 1.0).abs() < 1e-9);
     }
 
@@ -176,7 +176,7 @@ mod tests {
         };
         assert_eq!(within("a"), [2.0, 2.0, 2.0, 2.0, 2.0]);
         assert_eq!(within("b"), [1.0, 1.0, 2.0, 3.0, 3.0]);
-        // An entry without any result does not count.
+        // An entry without any result is ignored.
         let with_nothing = [&entries[..], &[entry(&[("a", 0.0)])]].concat();
         assert_eq!(performance_profiles(&with_nothing), profiles);
         assert_eq!(performance_profiles(&[]), []);

@@ -1,4 +1,4 @@
-//! What the lab asks of an executor besides multiplying: in one place for those of the host, and in one for GPUs.
+//! The lab's interface to executors besides multiplying: one place for those of the host, and one for GPUs.
 
 use host::Error;
 use host::executor::{Cpu, Emulated, Executor, ExecutorName, HostExecutor, Reference};
@@ -15,18 +15,18 @@ pub type Chill<'s> = Box<dyn FnMut() -> Result<(), Error> + 's>;
 
 /// An executor that can be measured.
 pub trait Subject: WithPeers {
-    /// What takes the times.
+    /// The timer.
     const TIMER: &'static str = "std::time::Instant around the call";
 
-    /// Its name.
+    /// Returns the name.
     fn name(&self) -> ExecutorName;
 
-    /// Whether its times say anything: otherwise nothing is timed more than once.
+    /// Returns whether its times are meaningful: otherwise everything is timed only once.
     fn is_fast(&self) -> bool {
         matches!(self.name(), ExecutorName::Cpu | ExecutorName::Cuda)
     }
 
-    /// How fast its memory is; none where that is not worth knowing.
+    /// Speeds of its memory; `None` if they are of no interest.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
@@ -34,7 +34,7 @@ pub trait Subject: WithPeers {
         Ok(None)
     }
 
-    /// What leaves nothing of matrix and vectors in the caches; none where times do not depend on it.
+    /// Returns a function that evicts matrix and vectors from the caches; `None` if times do not depend on them.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
@@ -42,60 +42,60 @@ pub trait Subject: WithPeers {
         Ok(None)
     }
 
-    /// Bytes of its memory now, and the most at a time since [`reset_peak`](Self::reset_peak); none where nothing
+    /// Returns the bytes of its memory in use, and their peak since [`reset_peak`](Self::reset_peak); `None` if nothing
     /// counts them.
     fn memory_use(&self) -> Option<(u64, u64)> {
         memory::used()
     }
 
-    /// Begins to look for the peak anew.
+    /// Resets the peak.
     fn reset_peak(&self) {
         memory::reset_peak();
     }
 
-    /// Version of the driver.
+    /// Returns the version of the driver.
     fn driver(&self) -> Option<String> {
         None
     }
 
-    /// The clocks as they are now.
+    /// Returns the current clocks.
     fn clocks(&self) -> Option<Clocks> {
         None
     }
 
-    /// `asked` where times say something.
+    /// Returns `asked` if times are meaningful, otherwise a single repetition without warm-ups.
     fn effort(&self, asked: Effort) -> Effort {
         if self.is_fast() { asked } else { Effort { warm_ups: 0, repetitions: 1, ..asked } }
     }
 }
 
-/// Work that can be done on any executor that can be measured.
+/// Work for any executor that can be measured.
 pub trait SubjectVisitor {
-    /// What comes of it.
+    /// The result.
     type Output;
 
     /// Does the work.
     fn visit<S: Subject>(self, subject: &S) -> Self::Output;
 }
 
-/// Makes the executor of this name and does `work` on it.
+/// Makes the executor `name` and does `work` on it.
 ///
 /// # Errors
-/// When there is no such executor on this machine.
+/// When this machine has no such executor.
 pub fn with<V: SubjectVisitor>(name: ExecutorName, work: V) -> Result<V::Output, Error> {
     with_tuning(name, Asked::default(), work)
 }
 
-/// [`with`] the executor's usual sizes of grids, but for what is asked for.
+/// [`with`] the requested grid sizes, and otherwise the executor's usual ones.
 ///
 /// # Errors
-/// When there is no such executor on this machine, or it has no such sizes: those without kernels have none.
+/// When this machine has no such executor, or it does not support such sizes; executors without kernels support none.
 pub fn with_tuning<V: SubjectVisitor>(name: ExecutorName, asked: Asked, work: V) -> Result<V::Output, Error> {
     with_turn(name, asked, |_| 0, work)
 }
 
-/// [`with_tuning`] for one of several that each take a GPU in turn: the first takes the first, and after the last GPU comes
-/// the first again.
+/// [`with_tuning`] for one of several users that take GPUs in turn: the first takes the first GPU, and the first GPU
+/// follows the last.
 ///
 /// # Errors
 /// As for [`with_tuning`].
@@ -103,7 +103,7 @@ pub fn in_turn<V: SubjectVisitor>(name: ExecutorName, asked: Asked, turn: usize,
     with_turn(name, asked, |count| (turn % count.max(1) as usize) as u32, work)
 }
 
-/// On the GPU that is picked, by number, when it is told how many there are.
+/// Does `work` on the GPU whose number `pick` returns for the number of GPUs.
 fn with_turn<V: SubjectVisitor>(
     name: ExecutorName,
     asked: Asked,
@@ -114,7 +114,7 @@ fn with_turn<V: SubjectVisitor>(
     let _ = pick;
     match name {
         ExecutorName::Reference | ExecutorName::Cpu if asked.if_any().is_some() => {
-            let expected = "cuda or emulated: others have no grids";
+            let expected = "cuda or emulated: other executors have no grids";
             Err(Error::Setting { what: "the executor", value: format!("{name} with {asked}"), expected })
         }
         ExecutorName::Reference => Ok(work.visit(&HostExecutor::from(Reference::new()))),

@@ -1,4 +1,4 @@
-//! The matrices that are measured: all generated, each of a family.
+//! The matrices for measurements: all generated, each of a family.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A matrix of a suite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// The family that it belongs to.
+    /// The family of the matrix.
     pub family: &'static str,
     /// The generator's text.
     pub text: String,
@@ -15,18 +15,18 @@ pub struct Member {
 /// A list of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
-    /// One or two small ones of each family: a minute or so on a CPU.
+    /// One or two small ones per family: about a minute on a CPU.
     Quick,
     /// The sizes of the papers.
     Paper,
-    /// Sizes that no cache holds.
+    /// Sizes that exceed any cache.
     Large,
-    /// What kernels are calibrated on, for the choice of a format: dense matrices, stencils, blocks, and irregular ones,
-    /// of sizes from what fills no GPU to what no cache holds.
+    /// Matrices for calibrating kernels, for the choice of a format: dense matrices, stencils, blocks, and irregular ones,
+    /// from sizes that do not fill a GPU to sizes that exceed any cache.
     Tuning,
 }
 
-/// The stand-ins for Table 3 of Bell & Garland 2009, with the family that their structure puts them in.
+/// The stand-ins for Table 3 of Bell & Garland 2009, with the families of their structures.
 const LIKE: &[(&str, &str)] = &[
     ("dense", "dense-like"),
     ("blocks", "protein-like"),
@@ -134,14 +134,14 @@ const TUNING: &[(&str, &str)] = &[
     ("blocks", "block-diagonal:blocks=300000,size=4"),
 ];
 
-/// How many times the rows of Table 3 the stand-ins have in the large suite.
+/// Factor of the stand-ins' rows in the large suite over those of Table 3.
 const LARGE_TIMES: usize = 16;
 
 impl Suite {
     /// Every suite.
     pub const ALL: &[Self] = &[Self::Quick, Self::Paper, Self::Large, Self::Tuning];
 
-    /// The name, as [`FromStr`] takes it.
+    /// Returns the name that [`FromStr`] parses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -151,7 +151,7 @@ impl Suite {
         }
     }
 
-    /// Its matrices.
+    /// Returns the matrices of the suite.
     pub fn members(self) -> Vec<Member> {
         let member = |(family, text): (&'static str, String)| Member { family, text };
         let of = |list: &[(&'static str, &str)]| -> Vec<Member> {
@@ -168,7 +168,7 @@ impl Suite {
     }
 }
 
-/// The family of a matrix that is in no suite: for a generator what its kind of matrix belongs to.
+/// Returns the family of a matrix that is in no suite: for a generator, that of its kind of matrix.
 pub fn family_of(text: &str) -> Option<&'static str> {
     let name = text.split_once(':')?.0;
     let listed = [QUICK, PAPER, LARGE, TUNING].into_iter().flatten().map(|&(family, text)| (family, text));

@@ -1,4 +1,4 @@
-//! Searches of a format's parameters, as the papers make them, and what they find.
+//! Searches of a format's parameters, as in the papers, and their results.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -15,34 +15,34 @@ use crate::record::Entry;
 /// A search of a format's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
-    /// Strips of CMRS of 1 to 16 rows (Koza et al. 2014, §6.3), beside those of automatic height.
+    /// Strips of CMRS of 1 to 16 rows (Koza et al. 2014, §6.3), and strips of automatic height.
     CmrsHeights,
-    /// The block sizes and the partitions of BELLPACK, 44 together (Choi, Singh & Vuduc 2010, §6.6).
+    /// The block sizes and partitions of BELLPACK, 44 combinations (Choi, Singh & Vuduc 2010, §6.6).
     Bellpack,
-    /// Slices of SELL-P around the size of a warp, and with widths for several threads a row (Anzt et al. 2020, §3.5), and
+    /// Slices of SELL-P of about a warp's size, with widths for several threads per row (Anzt et al. 2020, §3.5), and
     /// sorted ones.
     SellP,
-    /// The quantiles at which HYB cuts the rows (Anzt et al. 2020, §4), and Ginkgo's: with the COO part added atomically,
-    /// as there, and in a fixed order.
+    /// The quantiles at which HYB cuts the rows (Anzt et al. 2020, §4), including Ginkgo's: with the COO part added
+    /// atomically, as there, and in a fixed order.
     HybQuantiles,
 }
 
-/// Sizes and stride factors of slices: the paper's 64 rows, and what it says of smaller ones.
+/// Sizes and stride factors of slices: the paper's 64 rows, and the smaller ones that it discusses.
 const SLICES: [u32; 5] = [8, 16, 32, 64, 128];
 const STRIDES: [u32; 3] = [1, 2, 4];
 
-/// Q of these fractions: no padding, the smallest arrays for 64-bit and for 32-bit values, the median, Bell & Garland's, and
-/// Ginkgo's.
+/// Q of these fractions: no padding, the smallest arrays for 64-bit and for 32-bit values, the median, Bell & Garland's,
+/// and Ginkgo's.
 const QUANTILES: [(u32, u32); 6] = [(0, 1), (1, 4), (1, 3), (1, 2), (2, 3), (4, 5)];
 
-/// How much faster counts as a gain (Koza et al. 2014, §6.8).
+/// Smallest speed-up that counts as a gain (Koza et al. 2014, §6.8).
 const GAIN: f64 = 1.1;
 
 impl Sweep {
     /// Every search.
     pub const ALL: &[Self] = &[Self::CmrsHeights, Self::Bellpack, Self::SellP, Self::HybQuantiles];
 
-    /// The name, as [`FromStr`] takes it.
+    /// Returns the name that [`FromStr`] parses.
     pub fn name(self) -> &'static str {
         match self {
             Self::CmrsHeights => "cmrs-heights",
@@ -52,7 +52,7 @@ impl Sweep {
         }
     }
 
-    /// The formats, and first of all the one that the others are compared with.
+    /// Returns the formats, starting with the one that the others are compared with.
     pub fn formats(self) -> Vec<Format> {
         match self {
             Self::CmrsHeights => {
@@ -87,8 +87,8 @@ impl Sweep {
         }
     }
 
-    /// What it finds for a matrix: the fastest format, and how many times as fast it is as the one that takes no search.
-    /// None where either has no time, and for BELLPACK, where no format takes none.
+    /// Returns the result for a matrix: the fastest format, and its speed-up over the one without a search. `None` if
+    /// either has no time, and for BELLPACK, which always needs a search.
     pub fn found(self, entry: &Entry) -> Option<(String, f64)> {
         let formats = self.formats();
         let usual = formats.first().filter(|_| self != Self::Bellpack)?;
@@ -98,7 +98,7 @@ impl Sweep {
         (seconds > 0.0).then(|| (name.to_owned(), usual / seconds))
     }
 
-    /// What it finds for many matrices, in a sentence; none where it finds nothing for any.
+    /// Returns the results for many matrices, in a sentence; `None` if there are none.
     pub fn potential<'e>(self, entries: impl IntoIterator<Item = &'e Entry>) -> Option<String> {
         let gains: Vec<_> = entries.into_iter().filter_map(|entry| Some(self.found(entry)?.1)).collect();
         let most = gains.iter().copied().max_by(f64::total_cmp)?;

@@ -1,4 +1,4 @@
-//! How a time is taken.
+//! Timing.
 
 use host::Error;
 use host::executor::Executor;
@@ -6,21 +6,21 @@ use host::executor::Executor;
 use crate::record::Times;
 use crate::statistics::quartiles;
 
-/// How often something is done to find out how long it takes.
+/// Numbers of repetitions for timing.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Times that are not looked at: code is loaded, caches fill, clocks rise.
+    /// Repetitions that are not timed: code is loaded, caches fill, clocks rise.
     pub warm_ups: usize,
-    /// Times that are.
+    /// Timed repetitions.
     pub repetitions: usize,
-    /// After so many seconds on the device, 5 repetitions are enough.
+    /// After this many seconds on the device, 5 repetitions suffice.
     pub seconds: f64,
 }
 
-/// The fewest repetitions of something slow, where more are asked for.
+/// The fewest repetitions of slow work, unless fewer are requested.
 const FEWEST: usize = 5;
 
-/// Times `work` on the executor, each time after `before`, which is not counted.
+/// Times `work` on the executor, each time after `before`, which is not timed.
 ///
 /// # Errors
 /// When either fails.
@@ -45,10 +45,10 @@ pub fn measure<E: Executor>(
 }
 
 impl Times {
-    /// The median and the quartiles of some times.
+    /// Computes the median and the quartiles of some times.
     ///
     /// # Panics
-    /// When there are none.
+    /// When there are no times.
     pub fn of(samples: Vec<f64>) -> Self {
         let [first, time, third] = quartiles(&samples).expect("there are some");
         Self { time, quartiles: [first, third], repetitions: samples.len() as u64, samples }

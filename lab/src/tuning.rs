@@ -1,4 +1,4 @@
-//! The sizes of grids that are asked for.
+//! Requested grid sizes.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,30 +7,30 @@ use host::Error;
 use host::device::Tuning;
 use serde::{Deserialize, Serialize};
 
-/// What is asked for of the sizes of grids; the rest is as the executor has it.
+/// Requested grid sizes; the rest is the executor's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
-    /// Threads of a block.
+    /// Threads per block.
     pub threads_per_block: Option<u32>,
-    /// Threads of a grid at most, as a multiple of those that the device holds at a time.
+    /// Largest number of threads of a grid, as a multiple of those resident on the device.
     pub waves: Option<u32>,
-    /// Whether all kernels have the same grids; see [`Tuning::persistent`].
+    /// Whether all kernels have the same grid; see [`Tuning::persistent`].
     pub persistent: bool,
     /// See [`Tuning::oversubscribed`].
     pub oversubscription: Option<NonZeroU32>,
 }
 
 impl Asked {
-    /// Itself, if anything is asked for.
+    /// Returns itself if anything is requested.
     pub fn if_any(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
 
-    /// The sizes of an executor that has `usual` ones unless it is asked for others.
+    /// Returns the sizes for an executor with `usual` ones, replaced by the requested ones.
     ///
     /// # Errors
-    /// When a size is none; see [`Tuning::new`].
+    /// When a size is invalid; see [`Tuning::new`].
     pub fn of(self, usual: Tuning) -> Result<Tuning, Error> {
         let Some(Self { threads_per_block, waves, persistent, oversubscription }) = self.if_any() else {
             return Ok(usual);
@@ -56,7 +56,7 @@ impl fmt::Display for Asked {
             number("oversubscription", oversubscription.map(NonZeroU32::get)),
         ];
         let told: Vec<_> = told.into_iter().flatten().collect();
-        f.write_str(&if told.is_empty() { "the usual grids".to_owned() } else { told.join(" ") })
+        f.write_str(&if told.is_empty() { "the default grids".to_owned() } else { told.join(" ") })
     }
 }
 
@@ -78,6 +78,6 @@ mod tests {
         assert_eq!(error, "the number of threads per block is 33, expected a multiple of 32 from 32 to 1024");
         let all = Asked { waves: Some(2), oversubscription: NonZeroU32::new(9), ..others };
         assert_eq!(all.to_string(), "--threads-per-block 128 --waves 2 --persistent --oversubscription 9");
-        assert_eq!(Asked::default().to_string(), "the usual grids");
+        assert_eq!(Asked::default().to_string(), "the default grids");
     }
 }

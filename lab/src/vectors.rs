@@ -7,10 +7,10 @@ use host::{Error, Scalar, parallel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Numbers that one thread draws at a time.
+/// Numbers that a thread draws at a time.
 const AT_ONCE: usize = 1 << 16;
 
-/// Numbers whose parts are from -1 to 1, and that are the same in every run, whatever the number of threads.
+/// Returns numbers with parts from -1 to 1, the same in every run and for any number of threads.
 ///
 /// # Errors
 /// When memory runs out.
@@ -23,7 +23,7 @@ pub fn random_vector<T: Scalar>(length: usize, seed: u64) -> Result<Vec<T>, Erro
     Ok(vector)
 }
 
-/// A part of a [`random_vector`] of any length.
+/// Returns a part of a [`random_vector`] of any length.
 ///
 /// # Errors
 /// When memory runs out.
@@ -41,7 +41,7 @@ pub fn random_part<T: Scalar>(part: Range<usize>, seed: u64) -> Result<Vec<T>, E
     Ok(numbers)
 }
 
-/// The numbers of a chunk, one after the other.
+/// Returns the numbers of a chunk, in order.
 fn numbers_of<T: Scalar>(chunk: usize, seed: u64) -> impl FnMut() -> T {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(chunk as u64);

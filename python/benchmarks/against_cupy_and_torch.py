@@ -1,17 +1,17 @@
-"""A @ x and conjugate gradients here, in CuPy and in PyTorch, on one GPU and in one process, as a caller sees them:
+"""Times A @ x and conjugate gradients here, in CuPy and in PyTorch, on one GPU in one process, as a caller sees them:
 
     python against_cupy_and_torch.py --json results.json FOLDER
 
-FOLDER has matrices in files that `warp_spmv.read` knows, such as those of scripts/real-matrices.py; without one, a few are
-generated. With --device cpu, the same is done against SciPy.
+FOLDER holds matrices in files that `warp_spmv.read` reads, such as those of scripts/real-matrices.py; without it, a few are
+generated. With --device cpu, the contender is SciPy.
 
 Every product is checked before any is timed, row by row against SciPy in float64. A time is the median over repetitions of a
-batch's: calls one after the other, launches included, as many as take at least 2 ms, then one wait. Batches of all contenders
-alternate. "warm" multiplies with the same matrix and vector again and again, which the cache keeps if they are small enough;
-"cold" takes turns with so many copies of them that together they do not fit in it.
+batch: consecutive calls, including launches, for at least 2 ms, then one wait. Batches of all contenders alternate. "warm"
+multiplies by the same matrix and vector repeatedly, which the cache keeps if they are small enough; "cold" alternates
+between enough copies of them to exceed the cache.
 """
 
-# %% What is measured, and where
+# %% What to measure, and where
 import argparse
 import gc
 import inspect
@@ -124,7 +124,7 @@ class PyTorch:
     def matrix(self, S):
         arrays = [self.torch.from_numpy(array).cuda() for array in (S.indptr, S.indices, S.data)]
         with warnings.catch_warnings():
-            # That this is in beta.
+            # PyTorch warns that this is in beta.
             warnings.simplefilter("ignore", UserWarning)
             return self.torch.sparse_csr_tensor(*arrays, size=S.shape)
 
@@ -148,13 +148,13 @@ def libraries():
         except ImportError as error:
             print(f"without {library.name}: {error}")
     if not found:
-        raise SystemExit("neither CuPy nor PyTorch is there")
+        raise SystemExit("neither CuPy nor PyTorch is installed")
     return found
 
 
 # %% The matrices
 def matrices():
-    """Names, and what reads each in a type."""
+    """Yields names, and functions that read each matrix in a type."""
     if arguments.folder is None:
         names = {text: text for text in GENERATED}
         read = warp_spmv.generate
@@ -170,7 +170,7 @@ def matrices():
 
 
 def narrow(S):
-    """Indices of 32 bits where they fit, which are what every library is fastest with."""
+    """Makes indices 32-bit if they fit, with which every library is fastest."""
     if max(S.nnz, *S.shape) < 2**31:
         S.indices, S.indptr = S.indices.astype(np.int32), S.indptr.astype(np.int32)
     return S
@@ -178,12 +178,12 @@ def narrow(S):
 
 # %% Products
 def check(what, S, x, y):
-    """Row by row: what each addition and multiplication may round, in any order."""
+    """Checks a product row by row, against the rounding of each addition and multiplication in any order."""
     wide, x = S.astype(np.float64), x.astype(np.float64)
     expected, size = wide @ x, abs(wide) @ abs(x)
     chain = np.diff(S.indptr) + 32.0
     bound = chain * np.finfo(S.dtype).eps * size + np.finfo(S.dtype).tiny
-    # Written so that a NaN is found.
+    # This form also detects NaN.
     wrong = ~(abs(y - expected) <= bound)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -191,17 +191,17 @@ def check(what, S, x, y):
 
 
 class Contender:
-    """Something to call, again and again."""
+    """Something to call repeatedly."""
 
     def __init__(self, calls, wait):
-        # One after the other, and then from the beginning.
+        # Called cyclically.
         self.calls = calls
         self.wait = wait
         self.count = 1
         self.times, self.queueing = [], []
 
     def batch(self, count):
-        """Seconds until all is queued, and until all is done."""
+        """Returns the seconds until all calls are queued, and until all are done."""
         calls, copies = self.calls, len(self.calls)
         order = [calls[number % copies] for number in range(count)]
         self.wait()
@@ -213,7 +213,7 @@ class Contender:
         return queued - begin, time.perf_counter() - begin
 
     def prepare(self):
-        """Warms up, and finds how many calls take long enough."""
+        """Warms up, and finds the number of calls per batch."""
         self.batch(len(self.calls))
         while (seconds := self.batch(self.count)[1]) < 1.2 * arguments.batch:
             self.count *= 2 if seconds <= 0 else max(2, min(16, math.ceil(1.4 * arguments.batch / seconds)))
@@ -250,7 +250,7 @@ def take_turns(contenders):
 
 
 def copies_for_cold(S, library):
-    """So many that each is out of the cache when its turn comes again; 1 where there is no need, 0 where it is too many."""
+    """Returns the number of copies that evicts each from the cache before its next turn; 1 if unneeded, 0 if too many."""
     size = S.data.nbytes + S.indices.nbytes + S.indptr.nbytes + sum(S.shape) * S.dtype.itemsize
     copies = math.ceil(3 * library.cache / size) + 1
     return 1 if size > 4 * library.cache else copies if copies <= 64 else 0
@@ -262,7 +262,7 @@ def products(S, library):
     copies = copies_for_cold(S, library)
     for temperature, count in (("warm", 1), ("cold", copies)):
         if count == 0 or (temperature == "cold" and count == 1):
-            # In the second case, nothing of it is in the cache when it is warm, either.
+            # In the second case, the cache keeps nothing of it even when warm.
             continue
         calls = {"warp_spmv": [], "warp_spmv, out=": [], library.name: []}
         for _ in range(count):
@@ -302,7 +302,7 @@ def seconds_of(call, wait):
 
 
 def solves(S, library):
-    """Conjugate gradients, if they converge here and there; None where the matrix is not positive definite, as they say."""
+    """Times conjugate gradients, if both converge; returns None if the matrix proves not to be positive definite."""
     tol = 1e-8 if S.dtype == np.float64 else 1e-4
     wide = S.astype(np.float64)
     b = (wide @ random.standard_normal(S.shape[1])).astype(S.dtype)
@@ -317,7 +317,7 @@ def solves(S, library):
     size = float(np.linalg.norm(b))
 
     def residual(x):
-        """In float64, and what it may be: the tolerance, and what rounding x and products with it makes of it."""
+        """Returns the residual in float64 and its bound: the tolerance, plus the rounding of x and of products with it."""
         x = library.numpy(x).astype(np.float64)
         rounding = 30 * np.finfo(S.dtype).eps * np.linalg.norm(abs(wide) @ abs(x)) / size
         return float(np.linalg.norm(b - wide @ x) / size), 1.1 * tol + rounding
@@ -366,7 +366,7 @@ def solves(S, library):
     return record
 
 
-# %% All of it
+# %% Everything
 def geometric(ratios):
     return {
         "geometric_mean": statistics.geometric_mean(ratios.values()),

@@ -1,7 +1,7 @@
 """Conjugate gradients here and in SciPy or CuPy: python conjugate_gradients.py [--device cuda:0] [MATRIX ...]
 
-Each MATRIX is a file, or a text of `warp_spmv.generate`, and symmetric positive definite. The right-hand side is A times a
-vector that is known, so that the error of x is known as well.
+Each MATRIX is a file or a text for `warp_spmv.generate`, and symmetric positive definite. The right-hand side is A times a
+known vector, so that the error of x is known as well.
 """
 
 # %% What to solve, and where
@@ -27,7 +27,7 @@ def load(name):
     return warp_spmv.read(name) if os.path.exists(name) else warp_spmv.generate(name)
 
 
-# %% Here: arrays of NumPy on the CPU, and of CuPy on the GPU
+# %% Here: NumPy arrays on the CPU, and CuPy arrays on the GPU
 def here(S, b):
     A = warp_spmv.matrix(S, device=arguments.device)
     if on_gpu:
@@ -52,7 +52,7 @@ def there(S, b):
         import cupyx.scipy.sparse as sparse
         from cupyx.scipy.sparse.linalg import cg
 
-        # It had another name once.
+        # Older versions have another name for it.
         name = "rtol" if "rtol" in inspect.signature(cg).parameters else "tol"
         A, tolerance = sparse.csr_matrix(S), {name: arguments.tolerance}
     else:

@@ -1,7 +1,7 @@
 """A @ x here and in SciPy, CuPy and PyTorch: python products.py [--device cuda:0] [MATRIX ...]
 
-Each MATRIX is a file, or a text of `warp_spmv.generate`. Times are those that a caller sees: many products in a row, the
-time of a launch included, and one wait at the end. On a GPU the vectors are there, and stay.
+Each MATRIX is a file or a text for `warp_spmv.generate`. Times are those that a caller sees: many products in a row,
+including launches, and one wait at the end. On a GPU, the vectors stay in its memory.
 """
 
 # %% What to multiply, and where
@@ -30,8 +30,8 @@ def load(name):
 
 
 # %% The libraries
-# Each gets the matrix in SciPy's CSR, and gives a vector x of its own kind, what to multiply it with, and what waits until
-# the device has done so.
+# Each takes the matrix in SciPy's CSR, and returns the matrix and a vector x of the library's own kind, and a function that
+# waits for the device.
 def with_scipy(S):
     return S, np.ones(S.shape[1], S.dtype), lambda: None
 
@@ -56,7 +56,7 @@ def with_warp_spmv(S):
     A = warp_spmv.matrix(S, device=arguments.device)
     if not on_gpu:
         return A, np.ones(S.shape[1], S.dtype), lambda: None
-    # Any library's arrays on the GPU are multiplied where they lie.
+    # Arrays of any library on the GPU are used in place.
     for others in (with_cupy, with_pytorch):
         try:
             _, x, wait = others(S)
@@ -72,7 +72,7 @@ libraries["CuPy" if on_gpu else "SciPy"] = with_cupy if on_gpu else with_scipy
 
 # %% The times
 def seconds_of_a_product(A, x, wait):
-    """The median of seven turns."""
+    """Returns the median of seven turns."""
     times = []
     for turn in range(8):
         wait()
@@ -107,7 +107,7 @@ for name in arguments.matrices:
             line += f" ({seconds / ours:.2f} times as long)"
     print(line)
 
-# %% All of them
+# %% All matrices
 for library, all_of_it in ratios.items():
     mean = statistics.geometric_mean(all_of_it)
     print(f"{library} takes {mean:.2f} times as long in the geometric mean, {min(all_of_it):.2f} at least")

@@ -14,7 +14,7 @@ pub enum Indices<'py> {
     Int64(PyReadonlyArray1<'py, i64>),
 }
 
-/// An array that is read, of one dimension or two.
+/// A one- or two-dimensional array for reading.
 pub struct Input<'py, T: Number>(PyReadonlyArrayDyn<'py, T>);
 
 impl<'py, T: Number> Input<'py, T> {
@@ -22,10 +22,10 @@ impl<'py, T: Number> Input<'py, T> {
         Ok(Self(array.extract()?))
     }
 
-    /// Its elements as they lie in memory.
+    /// Its elements in memory order.
     pub fn elements(&self) -> Result<&[T], Failure> {
-        // No thread of Rust writes it, which the borrow that this is says. Threads of Python may, as with all of NumPy,
-        // and get a wrong result: the elements are plain numbers.
+        // The borrow held here ensures that no Rust thread writes it. Python threads may, as everywhere in NumPy, which
+        // gives a wrong result: the elements are plain numbers.
         self.0.as_slice().map_err(|error| Failure::from(PyErr::from(error)))
     }
 
@@ -33,47 +33,47 @@ impl<'py, T: Number> Input<'py, T> {
         self.0.shape()
     }
 
-    /// Whether the rows of a matrix lie one after the other.
+    /// Whether the rows of a matrix are contiguous.
     pub fn rows_first(&self) -> bool {
         self.0.is_c_contiguous()
     }
 }
 
-/// An array that is written.
+/// An array for writing.
 pub struct Output<'py, T: Number>(PyReadwriteArrayDyn<'py, T>);
 
 impl<'py, T: Number> Output<'py, T> {
-    /// The array; an error where it is read-only, or another call is writing it.
+    /// Takes the array; an error if it is read-only, or another call is writing it.
     pub fn new(array: &Bound<'py, PyAny>) -> Result<Self, Failure> {
         let array = array.cast::<numpy::PyArrayDyn<T>>().map_err(PyErr::from)?;
         let array = array.try_readwrite().map_err(|error| Failure::value(format!("out: {error}")))?;
         Ok(Self(array))
     }
 
-    /// Its elements as they lie in memory.
+    /// Its elements in memory order.
     pub fn elements(&mut self) -> Result<&mut [T], Failure> {
         self.0.as_slice_mut().map_err(|error| Failure::from(PyErr::from(error)))
     }
 
-    /// How many vectors it has in its columns.
+    /// Number of vectors in its columns.
     pub fn columns(&self) -> usize {
         self.0.shape().get(1).copied().unwrap_or(1)
     }
 
-    /// Whether the rows of a matrix lie one after the other.
+    /// Whether the rows of a matrix are contiguous.
     pub fn rows_first(&self) -> bool {
         self.0.is_c_contiguous()
     }
 }
 
-/// Row offsets and columns, as SciPy has them.
+/// Row offsets and columns in SciPy's types.
 pub enum IndexArrays {
     Int32([Vec<i32>; 2]),
     Int64([Vec<i64>; 2]),
 }
 
 impl IndexArrays {
-    /// The narrowest that has room.
+    /// Converts to the narrowest type that fits.
     pub fn new(offsets: host::format::Offsets, columns: Vec<u32>, limit: usize) -> Result<Self, host::Error> {
         if limit <= i32::MAX as usize && columns.len() <= i32::MAX as usize {
             return Ok(Self::Int32([i32::from_offsets(offsets)?, i32::from_columns(columns)?]));

@@ -1,4 +1,4 @@
-//! Matrices in compressed sparse rows, on their way from arrays, files and generators to a plan, to arrays or to a file.
+//! Matrices in compressed sparse rows: from arrays, files and generators to a plan, to arrays or to a file.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +28,7 @@ impl Family for Matrices {
     type Of<T: Number> = HostCsr<T>;
 }
 
-/// A matrix. What is made of it takes its arrays, so that there is no copy of them: it can be used once.
+/// A matrix. Whatever is made from it takes its arrays, so that they are not copied: it can be used once.
 #[pyclass(frozen, module = "warp_spmv._native")]
 pub struct Csr {
     matrix: Mutex<Option<Typed<Matrices>>>,
@@ -75,7 +75,7 @@ fn from_arrays<T: Number>(
     }
 }
 
-/// Reads a file as one of real numbers, or of complex ones if it has those.
+/// Reads a file as one of real numbers, or of complex ones if it contains them.
 fn read_any(path: PathBuf) -> Result<Csr, Failure> {
     match files::read::<f64>(&path, &files::ReadOptions::default()) {
         Ok(loaded) => Ok(Csr::new(loaded.matrix)),
@@ -97,7 +97,7 @@ fn plan_on<T: Number, E: Executor>(
     })
 }
 
-/// The same of a matrix in the executor's memory.
+/// As `plan_on`, for a matrix in the executor's memory.
 #[cfg(feature = "cuda")]
 pub fn planned_in_memory<T: Number, E: Executor>(
     executor: &E,
@@ -137,7 +137,7 @@ fn planned<T: Number>(
 
 #[pymethods]
 impl Csr {
-    /// A copy of the arrays of a matrix, of int32 or int64 and of a number type.
+    /// Copies the arrays of a matrix, with indices of type int32 or int64 and values of any number type.
     #[staticmethod]
     fn from_arrays(
         py: Python<'_>,
@@ -172,19 +172,19 @@ impl Csr {
         })
     }
 
-    /// Writes the matrix to a file whose name says the kind.
+    /// Writes the matrix to a file whose extension determines its kind.
     fn write(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
         let matrix = self.take()?;
         released(py, || with_typed!(matrix, matrix => Ok(files::write(path, &matrix)?)))
     }
 
-    /// The transposed matrix, or the conjugate transposed one.
+    /// Returns the transposed or the conjugate transposed matrix.
     fn transposed(&self, py: Python<'_>, conjugate: bool) -> Result<Self, Failure> {
         let matrix = self.take()?;
         released(py, || with_typed!(matrix, matrix => Ok(Self::new(transposed(&matrix, conjugate)?))))
     }
 
-    /// The shape, and the arrays as SciPy takes them: values, columns, row offsets.
+    /// Returns the shape, and the arrays for SciPy: values, columns, row offsets.
     fn take_arrays<'py>(&self, py: Python<'py>) -> Result<ScipysArrays<'py>, Failure> {
         with_typed!(self.take()?, matrix => {
             let (rows, columns) = (matrix.rows(), matrix.columns());
@@ -200,18 +200,18 @@ impl Csr {
         })
     }
 
-    /// Moves the matrix to a device, in the format that is asked for.
+    /// Moves the matrix to a device, in the requested format.
     fn plan(&self, py: Python<'_>, device: &str, wishes: Wishes) -> Result<Plan, Failure> {
         let matrix = self.take()?;
         released(py, || {
-            // Before anything takes time.
+            // Checked before anything takes time.
             wishes.format()?;
             let executor = AnyExecutor::new(device)?;
             with_typed!(matrix, matrix => planned(device, executor, matrix, &wishes))
         })
     }
 
-    /// The ranks of the vertices of the graph that this is, and how they were found.
+    /// Ranks the vertices of the graph with this matrix, and returns the ranks and a report.
     fn pagerank<'py>(
         &self,
         py: Python<'py>,

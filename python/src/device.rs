@@ -1,4 +1,4 @@
-//! Devices: where matrices are and where they are multiplied.
+//! Devices: where matrices are stored and multiplied.
 
 #[cfg(feature = "cuda")]
 use std::sync::{Mutex, PoisonError};
@@ -22,14 +22,14 @@ pub enum AnyExecutor {
     Cuda(Cuda),
 }
 
-/// The GPUs in use, by their numbers: their matrices share memory that is kept, and compiled kernels. They work on the
-/// stream that other libraries use if nobody names another, so that products with arrays of theirs need no events.
+/// The GPUs in use, by their numbers: their matrices share kept memory and compiled kernels. They work on the stream
+/// that other libraries use by default, so that products with their arrays need no events.
 #[cfg(feature = "cuda")]
 static GPUS: Mutex<Vec<(u32, Cuda)>> = Mutex::new(Vec::new());
 
 #[cfg(feature = "cuda")]
 pub fn gpu(number: u32) -> Result<Cuda, Failure> {
-    // The list is whole between any two statements.
+    // The list is complete between any two statements.
     let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, gpu)) = gpus.iter().find(|(known, _)| *known == number) {
         return Ok(gpu.clone());
@@ -39,12 +39,12 @@ pub fn gpu(number: u32) -> Result<Cuda, Failure> {
     Ok(gpu)
 }
 
-/// What the package asks of an executor besides.
+/// Operations of this package on an executor.
 pub trait Device: Executor {
     /// Copies a vector back to an array.
     fn read_back<T: Number>(&self, vector: &Vector<T, Self>, to: &mut [T]) -> Result<(), Error>;
 
-    /// A preconditioner, if it is on such an executor.
+    /// The preconditioner, if it is on such an executor.
     fn inverse<T: Number>(any: &mut AnyInverse<T>) -> Option<&mut Preconditioner<T, Self>>;
 }
 
@@ -79,7 +79,7 @@ impl Device for Cuda {
 }
 
 impl AnyExecutor {
-    /// The executor of a text such as "cpu", "cuda" or "cuda:1".
+    /// The executor for a text such as "cpu", "cuda" or "cuda:1".
     pub fn new(text: &str) -> Result<Self, Failure> {
         let number = match text {
             "cpu" => return Ok(Self::Cpu(Cpu::new())),
@@ -102,7 +102,7 @@ impl AnyExecutor {
     }
 }
 
-/// Why there is no GPU, or `None` where there is one.
+/// The reason why no GPU is available, or `None` if there is one.
 #[pyfunction]
 pub fn why_no_gpu(py: Python<'_>) -> Option<String> {
     let tried = released(py, || AnyExecutor::new("cuda"));

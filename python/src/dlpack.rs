@@ -1,4 +1,4 @@
-//! What a capsule of DLPack says of an array.
+//! DLPack's description of an array in a capsule.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,7 +7,7 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 use crate::failure::Failure;
 
-/// `DLTensor` of DLPack's header, as it has been since its first version.
+/// `DLTensor` in DLPack's header, unchanged since its first version.
 #[repr(C)]
 struct Tensor {
     data: *mut c_void,
@@ -18,20 +18,20 @@ struct Tensor {
     type_bits: u8,
     type_lanes: u16,
     shape: *const i64,
-    /// In elements; NULL for the rows of rows one after the other.
+    /// In elements; NULL if contiguous in row-major order.
     strides: *const i64,
     byte_offset: u64,
 }
 
-/// An array: its address, shape, strides in elements, type as NumPy writes it, and device as DLPack numbers it.
+/// An array: its address, shape, strides in elements, type in NumPy's notation, and device in DLPack's numbering.
 type Description = (u64, Vec<i64>, Option<Vec<i64>>, String, (i32, i32));
 
-/// Describes the array of a capsule, which stays its owner.
+/// Describes the array of a capsule, which remains its owner.
 #[pyfunction]
 pub fn dlpack_array(capsule: &Bound<'_, PyCapsule>) -> Result<Description, Failure> {
     let pointer = capsule.pointer_checked(Some(c"dltensor"))?.cast::<Tensor>();
-    // SAFETY: DLPack's capsules of this name hold a `DLManagedTensor`, which begins with the tensor, and the capsule is
-    // borrowed. Strides and shape have a number for each dimension.
+    // SAFETY: DLPack's capsules with this name hold a `DLManagedTensor`, which begins with the tensor, and the capsule
+    // is borrowed. Strides and shape have a number per dimension.
     unsafe {
         let tensor = pointer.as_ref();
         let dimensions = usize::try_from(tensor.dimensions).unwrap_or(0);

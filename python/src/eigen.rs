@@ -13,7 +13,7 @@ use crate::preconditioner::{Given, Preconditioning};
 use crate::progress::Listener;
 use crate::vectors::Target;
 
-/// Which eigenpairs, and how.
+/// The requested eigenpairs, and the method.
 pub struct Request {
     method: Lobpcg,
     preconditioning: Preconditioning,
@@ -26,7 +26,7 @@ impl Request {
     }
 }
 
-/// What came of it, by the names of the fields of `warp_spmv.EigenReport`.
+/// The result, with the names of the fields of `warp_spmv.EigenReport`.
 #[derive(IntoPyObject)]
 pub struct EigenReport {
     outcome: String,
@@ -39,7 +39,7 @@ pub struct EigenReport {
     seconds: f64,
 }
 
-/// Eigenpairs from the columns of X on, the eigenvalues ascending.
+/// Computes eigenpairs, starting from the columns of X, with ascending eigenvalues.
 pub fn eigenpairs<T: Number, D: Device>(
     plan: &mut Plan<T, D>,
     request: &Request,
@@ -71,7 +71,7 @@ pub fn eigenpairs<T: Number, D: Device>(
     })
 }
 
-/// About where the spectrum begins and ends.
+/// Estimates both ends of the spectrum.
 pub fn bounds<T: Number, E: Executor>(plan: &mut Plan<T, E>, steps: usize) -> Result<(f64, f64), Failure> {
     let executor = plan.executor().clone();
     let SpectralBounds { smallest, largest } = SpectralBounds::estimate(&executor, plan, None, steps)?;

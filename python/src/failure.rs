@@ -1,4 +1,4 @@
-//! What went wrong, as an exception.
+//! Errors as exceptions.
 
 use std::io;
 
@@ -10,10 +10,10 @@ pyo3::create_exception!(
     warp_spmv,
     DeviceError,
     PyRuntimeError,
-    "The device cannot be had on this machine or in this build, or it failed."
+    "The device is not available on this machine or in this build, or it failed."
 );
 
-/// An exception that is going to be raised.
+/// An exception to be raised.
 pub struct Failure(PyErr);
 
 impl Failure {
@@ -40,7 +40,7 @@ impl From<Error> for Failure {
             Error::Unavailable { .. } | Error::Cuda { .. } | Error::Emulator(_) => {
                 DeviceError::new_err(error.to_string())
             }
-            // Python makes a FileNotFoundError of it, or what else the number says.
+            // Python turns it into a FileNotFoundError, or another class according to the number.
             Error::File { path, source } => match source.raw_os_error() {
                 Some(number) => {
                     let reason = source.to_string();
@@ -49,12 +49,12 @@ impl From<Error> for Failure {
                 }
                 None => io::Error::new(source.kind(), format!("{}: {source}", path.display())).into(),
             },
-            // A function of the user's raised it.
+            // The user's function raised it.
             Error::Operation(source) => match source.downcast::<PyErr>() {
                 Ok(raised) => *raised,
                 Err(source) => PyValueError::new_err(source.to_string()),
             },
-            // Another executor's array is never given to a plan here.
+            // Arrays of other executors are never passed to a plan here.
             Error::Foreign { .. } => PyRuntimeError::new_err(error.to_string()),
             _ => PyValueError::new_err(error.to_string()),
         })

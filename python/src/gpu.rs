@@ -1,4 +1,4 @@
-//! Arrays on a GPU that other libraries own. `_gpu.py` has looked at their types, shapes and devices.
+//! Arrays on a GPU owned by other libraries. `_gpu.py` has checked their types, shapes and devices.
 
 use host::Scalar;
 use pyo3::prelude::*;
@@ -9,18 +9,18 @@ use crate::options::Wishes;
 use crate::plan::{Form, Plan};
 use crate::scope::released;
 
-/// An array by its address and its number of elements.
+/// An array, as its address and its number of elements.
 #[derive(Clone, Copy, FromPyObject)]
 #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no device takes it"))]
 pub struct GpuArray(pub u64, pub usize);
 
-/// The streams whose order a call keeps: what they have in their queues comes before it, and what they get later after it.
-/// Without any, the call waits until it is done.
+/// The streams that a call is ordered with: it comes after the work in their queues, and before work queued there later.
+/// Without any, the call blocks until it is done.
 #[derive(FromPyObject)]
 #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no device takes it"))]
 pub struct Streams(pub Vec<usize>);
 
-/// A matrix in CSR: its shape, row offsets and columns by address and width in bytes, the address of the values, and their
+/// A CSR matrix: its shape, row offsets and columns by address and width in bytes, the address of the values, and their
 /// number.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -52,7 +52,7 @@ mod on_cuda {
     /// Does work in the order of streams.
     ///
     /// # Safety
-    /// The streams exist.
+    /// The streams must exist.
     unsafe fn in_order(
         gpu: &Cuda,
         streams: &[usize],
@@ -67,7 +67,7 @@ mod on_cuda {
         /// Does work in the order of the streams.
         ///
         /// # Safety
-        /// The streams exist.
+        /// The streams must exist.
         pub unsafe fn order<R>(&self, gpu: &Cuda, work: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
             let (mut work, mut done) = (Some(work), None);
             let mut once = || {
@@ -77,15 +77,16 @@ mod on_cuda {
             // SAFETY: the caller's promise.
             unsafe { in_order(gpu, &self.0, &mut once)? };
             if self.0.is_empty() {
-                // Also where the work failed half way.
+                // Even if the work failed half way.
                 gpu.synchronize()?;
             }
-            done.unwrap_or_else(|| Err(Failure::runtime("a fault of warp-spmv: nothing was done")))
+            done.unwrap_or_else(|| Err(Failure::runtime("a bug in warp-spmv: nothing was done")))
         }
     }
 
     /// # Safety
-    /// The arrays are there until what is queued on the streams is done, of this type; y overlaps no other. The streams exist.
+    /// The arrays must exist until the work queued on the streams is done, and be of this type; y must overlap no other. The
+    /// streams must exist.
     pub unsafe fn multiply<T: Number>(
         plan: &mut AnyPlan<T>,
         form: Form,
@@ -103,7 +104,7 @@ mod on_cuda {
     }
 
     /// # Safety
-    /// The array is there until what is queued on the streams is done, and of this type. The streams exist.
+    /// The array must exist until the work queued on the streams is done, and be of this type. The streams must exist.
     pub unsafe fn update<T: Number>(plan: &mut AnyPlan<T>, values: GpuArray, streams: &Streams) -> Result<(), Failure> {
         let AnyPlan::Cuda(plan) = plan else { return Err(super::not_on_gpu()) };
         let gpu = plan.executor().clone();
@@ -115,7 +116,7 @@ mod on_cuda {
     }
 
     /// # Safety
-    /// The arrays are there as long as the plan, of this type. The streams exist.
+    /// The arrays must exist as long as the plan, and be of this type. The streams must exist.
     pub unsafe fn plan<T: Number>(
         number: u32,
         matrix: &GpuMatrix,
@@ -138,7 +139,7 @@ mod on_cuda {
         };
         // SAFETY: the caller's promise.
         let plan = unsafe { streams.order(&gpu, || planned_in_memory(&gpu, gpu.borrow_csr::<T>(&described)?, wishes)) };
-        // Their owner may free them when this returns and the plan does not keep them.
+        // If the plan does not keep the arrays, their owner may free them after this returns.
         gpu.synchronize()?;
         let plan = plan?;
         Ok(Plan::new(&format!("cuda:{number}"), wishes.reproducible, AnyPlan::Cuda(plan)))
@@ -174,13 +175,13 @@ mod on_cuda {
     }
 }
 
-/// Why a matrix takes no arrays of a GPU.
+/// The error for arrays of a GPU, if the matrix is not on one.
 pub fn not_on_gpu() -> Failure {
     Failure::number_type("the matrix is not on a GPU")
 }
 
-/// y ← α A x + β y for arrays on the plan's GPU, in the order of streams. `columns` are the number of vectors and whether
-/// their rows come first, where there are several.
+/// y ← α A x + β y for arrays on the plan's GPU, in the order of streams. For several vectors, `columns` is their number and
+/// whether their rows are contiguous.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "one call takes less time than several")]
 pub fn gpu_multiply(
@@ -196,8 +197,8 @@ pub fn gpu_multiply(
     let (shared, form) = (plan.get(), Form::new(columns));
     with_type!(shared.number_type(), T => released(py, || shared.with_plan::<T, _>(|plan| {
         let factors = [alpha, beta].map(|(re, im)| T::from_parts(re, im));
-        // SAFETY: Python's objects, which the caller holds, keep arrays and streams during the call; what frees or changes
-        // the arrays later is queued on the streams.
+        // SAFETY: Python's objects, which the caller holds, keep arrays and streams alive during the call; later frees and
+        // changes of the arrays are queued on the streams.
         unsafe { on_cuda::multiply(plan, form, factors, [x, y], &streams) }
     })))
 }
@@ -217,8 +218,8 @@ pub fn gpu_update_values(
     })))
 }
 
-/// A plan of a matrix whose arrays are on a GPU; in CSR and COO it uses them where they lie, and whoever calls this keeps
-/// them.
+/// Creates a plan of a matrix whose arrays are on a GPU; in CSR and COO it uses them in place, and the caller keeps them
+/// alive.
 #[pyfunction]
 pub fn gpu_plan(
     py: Python<'_>,
@@ -231,7 +232,8 @@ pub fn gpu_plan(
     let number_type = dtype.parse::<NumberType>()?;
     released(py, || {
         wishes.format()?;
-        // SAFETY: Python's objects, which the caller keeps with the plan, keep the arrays, and streams during the call.
+        // SAFETY: Python's objects, which the caller keeps with the plan, keep the arrays alive, and the streams during
+        // the call.
         with_type!(number_type, T => unsafe { on_cuda::plan::<T>(number, &matrix, &wishes, &streams) })
     })
 }

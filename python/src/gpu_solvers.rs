@@ -1,4 +1,4 @@
-//! Solvers whose vectors are arrays on a GPU that other libraries own. `_gpu.py` has looked at their types, shapes and
+//! Solvers for vectors in arrays on a GPU owned by other libraries. `_gpu.py` has checked their types, shapes and
 //! devices.
 
 #[cfg(feature = "cuda")]
@@ -28,13 +28,13 @@ mod on_cuda {
     use crate::solve::{self, Report, Request};
     use crate::vectors::on_gpu::{self, Array};
 
-    /// Where iterates begin, zeros unless that is given, where the last ones go, and how many columns there are.
+    /// The first iterates, zero by default, the array for the last ones, and the number of columns.
     #[derive(FromPyObject)]
     pub struct Iterates(Option<GpuArray>, GpuArray, usize);
 
     impl Iterates {
         /// # Safety
-        /// That of [`Array::new`].
+        /// As for [`Array::new`].
         unsafe fn of<T: Number>(&self) -> on_gpu::Iterates<T> {
             // SAFETY: the caller's promise.
             unsafe { on_gpu::Iterates { begin: self.0.map(|begin| Array::new(begin)), end: Array::new(self.1) } }
@@ -49,7 +49,7 @@ mod on_cuda {
         }
     }
 
-    /// Solves A x = b for each column of b, or for all of them together, in the order of streams.
+    /// Solves A x = b for each column of b, or for all columns together, in the order of streams.
     #[pyfunction]
     #[allow(clippy::too_many_arguments, reason = "Python's are named")]
     pub fn gpu_solve(
@@ -69,8 +69,8 @@ mod on_cuda {
         if request.together() {
             return with_real_type!(shared.number_type(), "block-cg", T => released(py, || shared.solving::<T, _>(|plan| {
                 let (gpu, plan) = on_gpu(plan)?;
-                // SAFETY: Python's objects, which the caller holds, keep arrays and streams during the call; what frees or
-                // changes the arrays later is queued on the streams. The last iterates are in an array of their own.
+                // SAFETY: Python's objects, which the caller holds, keep arrays and streams alive during the call; later
+                // frees and changes of the arrays are queued on the streams. The last iterates are in an array of their own.
                 unsafe {
                     let (b, mut iterates) = (Array::<T>::new(b), x.of::<T>());
                     let solve = || solve::solve_together(plan, &request, x.2, &b, &mut iterates, &mut listener);
@@ -88,7 +88,7 @@ mod on_cuda {
         })))
     }
 
-    /// Eigenpairs at an end of the spectrum, the eigenvalues ascending, in the order of streams.
+    /// Computes eigenpairs at one end of the spectrum, with ascending eigenvalues, in the order of streams.
     #[pyfunction]
     #[allow(clippy::too_many_arguments, reason = "Python's are named")]
     pub fn gpu_eigenpairs(
@@ -114,7 +114,7 @@ mod on_cuda {
         })))
     }
 
-    /// Ranks the vertices of a graph on a GPU, into an array there. The weights, if there are some, are read by the host.
+    /// Ranks the vertices of a graph on a GPU, into an array there. Weights, if given, are read by the host.
     #[pyfunction]
     #[allow(clippy::too_many_arguments, reason = "Python's are named")]
     pub fn gpu_pagerank(

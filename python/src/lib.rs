@@ -1,6 +1,6 @@
-//! The part of the Python package that is compiled: `warp_spmv._native`. It takes arrays as the library needs them,
-//! contiguous and of one type, and releases the interpreter while it works. What users see of it, with conversions and
-//! documentation, is in `warp_spmv/*.py`.
+//! The compiled part of the Python package: `warp_spmv._native`. It takes arrays in the library's form, contiguous and
+//! of one type, and releases the interpreter while it works. The public interface, with conversions and documentation,
+//! is in `warp_spmv/*.py`.
 
 mod arrays;
 mod csr;

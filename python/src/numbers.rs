@@ -4,9 +4,9 @@ use host::Scalar;
 
 use crate::failure::Failure;
 
-/// Something that there is for each number type.
+/// A family of types with one member per number type.
 pub trait Family {
-    /// That of one type.
+    /// The member for one number type.
     type Of<T: Number>: Send;
 }
 
@@ -15,14 +15,14 @@ pub trait Number: files::Number + numpy::Element {
     /// Its name in the list.
     const NUMBER_TYPE: NumberType;
 
-    /// A member of a family, whatever its type.
+    /// Wraps a member of a family, whatever its type.
     fn typed<F: Family>(member: F::Of<Self>) -> Typed<F>;
 
-    /// A member of a family, if it is of this type.
+    /// The member of a family, if it is of this type.
     fn of<F: Family>(typed: &mut Typed<F>) -> Option<&mut F::Of<Self>>;
 }
 
-/// Defines what depends on the list. `$d` is a dollar sign, for the macros that it defines.
+/// Defines everything that depends on the list. `$d` is a dollar sign, for the macros that it defines.
 macro_rules! number_types {
     (($d:tt) $($Name:ident $Type:ty,)*) => {
         /// The number types by name.
@@ -34,7 +34,7 @@ macro_rules! number_types {
         impl NumberType {
             const ALL: &[Self] = &[$(Self::$Name,)*];
 
-            /// The name, as NumPy has it.
+            /// The name in NumPy.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$Name => <$Type as Scalar>::NAME,)*
@@ -48,7 +48,7 @@ macro_rules! number_types {
         }
 
         impl<F: Family> Typed<F> {
-            /// Of which type.
+            /// Its number type.
             pub fn number_type(&self) -> NumberType {
                 match self {
                     $(Self::$Name(_) => NumberType::$Name,)*
@@ -72,7 +72,7 @@ macro_rules! number_types {
             }
         })*
 
-        /// The value of an expression in which `$T` is the number type of this name.
+        /// The value of an expression in which `$T` is the number type with this name.
         macro_rules! with_type {
             ($d number_type:expr, $d T:ident => $d result:expr) => {
                 match $d number_type {
@@ -104,8 +104,8 @@ number_types! {
 #[allow(clippy::single_component_path_imports, reason = "the macros are made by a macro")]
 pub(crate) use {with_type, with_typed};
 
-/// The value of an expression in which `$T` is the real number type of this name; an error for complex ones. `$what` takes
-/// only real ones.
+/// The value of an expression in which `$T` is the real number type with this name; an error for complex types, since
+/// `$what` accepts only real ones.
 macro_rules! with_real_type {
     ($number_type:expr, $what:literal, $T:ident => $result:expr) => {
         match $number_type {

@@ -1,4 +1,4 @@
-//! How a plan is made, and when a solver stops.
+//! Options of plans, and stopping criteria of solvers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::failure::Failure;
 
-/// How a plan is made, by the names of the arguments of `warp_spmv.matrix`.
+/// Options of a plan, with the names of the arguments of `warp_spmv.matrix`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Wishes {
@@ -22,7 +22,7 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    /// The format, [`Format::Auto`] for one to be chosen.
+    /// The format; [`Format::Auto`] if one is to be chosen.
     pub fn format(&self) -> Result<Format, Failure> {
         Ok(self.format.parse()?)
     }
@@ -32,13 +32,13 @@ impl Wishes {
         Ok(self.values.parse()?)
     }
 
-    /// For a format that is named.
+    /// The options for a named format.
     pub fn plan_options(&self) -> Result<PlanOptions, Failure> {
         let (reproducible, updates, values) = (self.reproducible, self.updates, self.values()?);
         Ok(PlanOptions { reproducible, updates, values, ..PlanOptions::default() })
     }
 
-    /// For a format that is chosen.
+    /// The options for a format to be chosen.
     pub fn selection(&self) -> Result<Selection, Failure> {
         if self.measure && self.reproducible {
             // Another format may be the fastest the next time, and would round differently.
@@ -49,10 +49,10 @@ impl Wishes {
             memory_budget: self.memory_budget,
             updates: self.updates,
             measure: if self.measure { Measure::WhereUnsure } else { Measure::Never },
-            // Only such formats are chosen. A plan that is told to be reproducible refuses to multiply transposed.
+            // Only such formats are chosen. A plan that must be reproducible refuses transposed products.
             reproducible: self.reproducible,
             among: Format::ALL.iter().copied().filter(|format| format.reproducible()).collect(),
-            // A package does not write to the home of whoever runs a program that knows nothing of it.
+            // A package does not write to the home folder of a user whose program does not expect it.
             store: None,
             values: self.values()?,
             ..Selection::default()
@@ -66,7 +66,7 @@ pub fn formats() -> Vec<String> {
     Format::ALL.iter().map(ToString::to_string).collect()
 }
 
-/// When a solver stops, by the names of the arguments of `warp_spmv.solve`.
+/// The stopping criteria of a solver, with the names of the arguments of `warp_spmv.solve`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Stopping {
@@ -77,7 +77,7 @@ pub struct Stopping {
 }
 
 impl Stopping {
-    /// The host looks at each iteration where it does them itself.
+    /// The solver's options. If iterations run on the host, each is checked.
     pub fn options(&self, on_gpu: bool) -> Result<solvers::Options, Failure> {
         let refused = |_| Failure::value(format!("timeout is {}, expected seconds", self.timeout.unwrap_or(0.0)));
         let default = solvers::Options::default();

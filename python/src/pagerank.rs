@@ -15,7 +15,7 @@ use crate::options::Stopping;
 use crate::progress::Listener;
 use crate::scope::released;
 
-/// What came of it, by the names of the fields of `warp_spmv.PagerankReport`.
+/// The result, with the names of the fields of `warp_spmv.PagerankReport`.
 #[derive(IntoPyObject)]
 pub struct PagerankReport {
     outcome: String,
@@ -26,13 +26,13 @@ pub struct PagerankReport {
     seconds: f64,
 }
 
-/// How the vertices are to be ranked.
+/// The options of a ranking.
 pub struct Request {
     pub damping: f64,
     pub stopping: Stopping,
 }
 
-/// The ranks of the vertices of a graph.
+/// Ranks the vertices of a graph.
 pub fn rank<'py>(
     py: Python<'py>,
     device: &str,
@@ -62,7 +62,7 @@ pub fn rank<'py>(
     })
 }
 
-/// The same with the ranks given to `take`.
+/// As [`rank`], with the ranks passed to `take`.
 pub fn rank_on<T: Real, E: Executor, R>(
     executor: &E,
     on_gpu: bool,

@@ -1,4 +1,4 @@
-//! Plans: matrices that are ready to be multiplied.
+//! Plans: matrices ready for multiplication.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,7 +49,7 @@ impl Family for Plans {
     type Of<T: Number> = AnyPlan<T>;
 }
 
-/// y ← α A x + β y with vectors in arrays: `product` gets them in the executor's memory.
+/// y ← α A x + β y with vectors in arrays: `product` receives them in the executor's memory.
 pub fn with_vectors<T: Number, D: Device>(
     device: &D,
     x: &[T],
@@ -64,7 +64,7 @@ pub fn with_vectors<T: Number, D: Device>(
     device.read_back(&result, y)
 }
 
-/// How a matrix is multiplied.
+/// The form of a product.
 #[derive(Clone, Copy)]
 pub enum Form {
     Plain,
@@ -73,7 +73,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Of the number of vectors, and whether their rows come first, where there are several.
+    /// The form for a number of vectors and whether their rows are contiguous, if there are several.
     pub fn new(columns: Option<(usize, bool)>) -> Self {
         columns.map_or(Self::Plain, |(vectors, rows_first)| Self::columns(vectors, rows_first))
     }
@@ -84,7 +84,7 @@ impl Form {
     }
 }
 
-/// y ← α A x + β y in one of these ways.
+/// y ← α A x + β y in one of these forms.
 pub fn apply_form<T: Number, E: Executor>(
     plan: &mut host::Plan<T, E>,
     form: Form,
@@ -130,12 +130,12 @@ pub fn csr_of<T: Number, E: Executor>(plan: &host::Plan<T, E>) -> Result<host::C
     plan.matrix().to_host(plan.executor())?.into_csr()
 }
 
-/// A matrix on a device, ready to be multiplied. Calls from several threads wait for each other.
+/// A matrix on a device, ready for multiplication. Calls from several threads wait for each other.
 #[pyclass(frozen, module = "warp_spmv._native")]
 pub struct Plan {
     plan: Shared<Plans>,
     number_type: NumberType,
-    /// Bytes of all that the plan keeps. They may change with the values.
+    /// Total number of bytes that the plan keeps. It may change with the values.
     bytes: AtomicU64,
     on_gpu: bool,
     /// Whether the transpose can be multiplied with the same bits every time.
@@ -150,10 +150,10 @@ pub struct Plan {
     nnz: usize,
     #[pyo3(get)]
     format: String,
-    /// What its values are stored in, where that is narrower.
+    /// The type that its values are stored in, if that is narrower.
     #[pyo3(get)]
     narrow_type: Option<&'static str>,
-    /// Why the format was chosen, where it was.
+    /// Why the format was chosen, for a plan that chose it.
     #[pyo3(get)]
     explanation: Option<String>,
 }
@@ -177,7 +177,7 @@ impl Plan {
             number_type: T::NUMBER_TYPE,
             bytes,
             on_gpu,
-            // A GPU would add in any order, and a plan that must be reproducible refuses to.
+            // A GPU would add in any order, which a plan that must be reproducible refuses.
             transposes: format.multiplies_transposed() && !on_gpu && !reproducible && narrow_type.is_none(),
             multiplies_columns: format.multiplies_multivectors() && narrow_type.is_none(),
             device: device.to_owned(),
@@ -204,7 +204,7 @@ impl Plan {
         released(py, || self.with_plan::<T, _>(|plan| Ok(plan.apply(form, alpha, x, beta, y)?)))
     }
 
-    /// Does something with the plan, which other threads wait for.
+    /// Does `work` with the plan, in exclusive use: other threads wait.
     pub fn with_plan<T: Number, R>(
         &self,
         work: impl FnOnce(&mut AnyPlan<T>) -> Result<R, Failure>,
@@ -212,7 +212,7 @@ impl Plan {
         self.plan.with(work)
     }
 
-    /// The same with what may call the user's function.
+    /// As [`with_plan`](Self::with_plan), for work that may call the user's function.
     pub fn solving<T: Number, R>(
         &self,
         work: impl FnOnce(&mut AnyPlan<T>) -> Result<R, Failure>,
@@ -220,7 +220,7 @@ impl Plan {
         self.plan.solving(work)
     }
 
-    /// The same with what changes how many bytes it keeps.
+    /// As [`with_plan`](Self::with_plan), for work that may change the number of bytes kept.
     pub fn update<T: Number>(&self, work: impl FnOnce(&mut AnyPlan<T>) -> Result<(), Failure>) -> Result<(), Failure> {
         self.with_plan::<T, _>(|plan| {
             work(plan)?;
@@ -233,7 +233,7 @@ impl Plan {
         self.number_type
     }
 
-    /// When a solver stops.
+    /// The stopping criteria of a solver.
     pub fn options(&self, stopping: &Stopping) -> Result<solvers::Options, Failure> {
         stopping.options(self.on_gpu)
     }
@@ -273,7 +273,7 @@ impl Plan {
         with_type!(self.number_type, T => self.product::<T>(py, |_, _| Form::Plain, [alpha, beta], x, y))
     }
 
-    /// y ← α Aᵀ x + β y, or of the conjugate.
+    /// y ← α Aᵀ x + β y, or the same with the conjugate.
     fn apply_transposed(
         &self,
         py: Python<'_>,
@@ -287,7 +287,7 @@ impl Plan {
         with_type!(self.number_type, T => self.product::<T>(py, |_, _| form, [alpha, beta], x, y))
     }
 
-    /// Y ← α A X + β Y for arrays of a vector in each column, both with the rows first or both with the columns first.
+    /// Y ← α A X + β Y for arrays with a vector per column, either both row-major or both column-major.
     fn apply_columns(
         &self,
         py: Python<'_>,
@@ -313,7 +313,7 @@ impl Plan {
         })
     }
 
-    /// A copy of the matrix.
+    /// Copies the matrix.
     fn to_csr(&self, py: Python<'_>) -> Result<Csr, Failure> {
         released(py, || {
             let plan = self.plan.lock()?;
@@ -321,7 +321,8 @@ impl Plan {
         })
     }
 
-    /// Solves A x = b from x on, which gets the last iterate, for each column of b, or for all of them together.
+    /// Solves A x = b, starting from x, which receives the last iterate, for each column of b, or for all columns
+    /// together.
     #[pyo3(signature = (b, x, method, preconditioner, stopping, callback))]
     #[allow(clippy::too_many_arguments, reason = "Python's are named")]
     fn solve(
@@ -356,8 +357,8 @@ impl Plan {
         })
     }
 
-    /// Eigenpairs at an end of the spectrum, the eigenvalues ascending. X, with the columns first, has vectors to begin
-    /// with, and gets the eigenvectors.
+    /// Computes eigenpairs at one end of the spectrum, with ascending eigenvalues. X, in column-major order, holds the
+    /// initial vectors and receives the eigenvectors.
     #[pyo3(signature = (x, smallest, preconditioner, stopping, callback))]
     fn eigenpairs(
         &self,
@@ -380,7 +381,7 @@ impl Plan {
         })
     }
 
-    /// Estimates both ends of the spectrum by `steps` steps of Lanczos' recurrence.
+    /// Estimates both ends of the spectrum by `steps` steps of the Lanczos recurrence.
     fn spectral_bounds(&self, py: Python<'_>, steps: usize) -> Result<(f64, f64), Failure> {
         with_type!(self.number_type, T => released(py, || self.with_plan::<T, _>(|plan| {
             on_any!(plan, plan => eigen::bounds(plan, steps))

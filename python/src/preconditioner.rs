@@ -1,4 +1,4 @@
-//! Preconditioners: by name, made before and kept, or a function of the user's.
+//! Preconditioners: given by name, created in advance, or a function of the user's.
 
 use host::error::check_length;
 #[cfg(feature = "cuda")]
@@ -48,7 +48,7 @@ impl Family for Inverses {
     type Of<T: Number> = AnyInverse<T>;
 }
 
-/// What the coarse levels of multigrid represent: constants, unless something is given.
+/// The near-null space represented on the coarse levels of multigrid; constants by default.
 enum Represented<T> {
     Constants,
     Vectors(NearNullSpace<T>),
@@ -75,7 +75,7 @@ impl<T: Number> Represented<T> {
     }
 }
 
-/// Makes the preconditioner of a plan's matrix.
+/// Creates the preconditioner of a plan's matrix.
 fn made<T: Number, E: Executor>(
     plan: &HostPlan<T, E>,
     name: PreconditionerName,
@@ -86,7 +86,7 @@ fn made<T: Number, E: Executor>(
     let (executor, matrix) = (plan.executor(), csr_of(plan)?);
     let amg = |what: &str| match name {
         PreconditionerName::Amg(multigrid) => Ok(multigrid),
-        other => Err(Failure::value(format!("{what} goes with the preconditioner amg, found {other}"))),
+        other => Err(Failure::value(format!("{what} requires the preconditioner amg, found {other}"))),
     };
     Ok(match represented {
         Represented::Constants => Inverse::with_options(executor, &matrix, name, options)?,
@@ -109,7 +109,7 @@ pub struct Preconditioner {
     name: String,
 }
 
-/// The unknowns and entries of a level of multigrid, and how it is solved if it is the last one.
+/// The unknowns and entries of a level of multigrid and, for the last one, the method that solves it.
 type Level = (usize, usize, Option<&'static str>);
 
 impl Preconditioner {
@@ -117,7 +117,7 @@ impl Preconditioner {
         self.number_type
     }
 
-    /// Does something with the preconditioner, which other threads wait for.
+    /// Does `work` with the preconditioner, in exclusive use: other threads wait.
     pub fn with<T: Number, R>(
         &self,
         work: impl FnOnce(&mut AnyInverse<T>) -> Result<R, Failure>,
@@ -128,7 +128,7 @@ impl Preconditioner {
 
 #[pymethods]
 impl Preconditioner {
-    /// Makes one; with `updates` it keeps what new values need.
+    /// Creates a preconditioner; with `updates` it keeps the data needed for new values.
     #[new]
     #[pyo3(signature = (plan, name, near_null_space, coordinates, updates))]
     fn new(
@@ -155,7 +155,7 @@ impl Preconditioner {
         Ok(Self { inverse, number_type, name: name.to_string() })
     }
 
-    /// The levels of multigrid; none of others.
+    /// Returns the levels of multigrid; none for other preconditioners.
     fn levels(&self, py: Python<'_>) -> Result<Vec<Level>, Failure> {
         with_type!(self.number_type(), T => released(py, || self.with::<T, _>(|any| {
             let report = on_any_inverse!(any, inverse => inverse.multigrid_report());
@@ -164,7 +164,7 @@ impl Preconditioner {
         })))
     }
 
-    /// Takes the values that a matrix of the same pattern has now.
+    /// Takes the current values of a matrix with the same pattern.
     fn refresh(&self, py: Python<'_>, plan: &Bound<'_, Plan>) -> Result<(), Failure> {
         let shared = plan.get();
         with_type!(self.number_type(), T => released(py, || {
@@ -194,7 +194,7 @@ impl Preconditioner {
     }
 }
 
-/// A preconditioner as it is given.
+/// A preconditioner as passed by the user.
 #[derive(FromPyObject)]
 pub enum Given {
     Name(String),
@@ -202,7 +202,7 @@ pub enum Given {
     Function(Py<PyAny>),
 }
 
-/// What a solver is to be preconditioned with.
+/// The preconditioner of a solver.
 pub enum Preconditioning {
     Nothing,
     Name(PreconditionerName),
@@ -224,7 +224,7 @@ impl Preconditioning {
         matches!(self, Self::Nothing)
     }
 
-    /// Does something with a plan and the preconditioner.
+    /// Does `work` with a plan and the preconditioner.
     pub fn with<T: Number, D: Device, R>(
         &self,
         plan: &mut HostPlan<T, D>,
@@ -248,7 +248,7 @@ impl Preconditioning {
     }
 }
 
-/// z = M r by a function of the user's, which takes and gives arrays of NumPy.
+/// z = M r by a function of the user's, which takes and returns NumPy arrays.
 struct Function<'a, E> {
     function: &'a Py<PyAny>,
     executor: E,

@@ -1,4 +1,4 @@
-//! What hears of a solver's progress: the user's function, and Ctrl-C.
+//! Listeners to a solver's progress: the user's function, and Ctrl-C.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use solvers::Progress;
 
 use crate::failure::Failure;
 
-/// Time between two looks for Ctrl-C: to wait for the interpreter's lock in each of many short iterations would slow them
+/// Time between two checks for Ctrl-C: waiting for the interpreter's lock in each of many short iterations would slow them
 /// down.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// Hears of each iteration.
+/// Is notified of each iteration.
 pub struct Listener {
     callback: Option<Py<PyAny>>,
     next_look: Instant,
@@ -26,7 +26,7 @@ impl Listener {
         Self { callback, next_look: Instant::now() + BETWEEN_LOOKS, error: None, interrupted: false }
     }
 
-    /// What a solver calls.
+    /// The solver's callback.
     pub fn hear(&mut self, progress: &Progress) -> ControlFlow<()> {
         if self.callback.is_none() && Instant::now() < self.next_look {
             return ControlFlow::Continue(());
@@ -51,7 +51,7 @@ impl Listener {
         }
     }
 
-    /// Whether Ctrl-C ended it; an error where the user's function raised one.
+    /// Whether Ctrl-C stopped the solver; an error if the user's function raised one.
     pub fn finish(&mut self) -> Result<bool, Failure> {
         match self.error.take() {
             Some(error) => Err(error.into()),

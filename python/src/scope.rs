@@ -1,4 +1,4 @@
-//! Work without the interpreter, and the threads that it is spread over.
+//! Work without the interpreter, and the threads that share it.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -7,11 +7,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::failure::Failure;
 
-/// The process that loaded this package. Its threads are rayon's own.
+/// The process that loaded this package. It uses rayon's own threads.
 static LOADED_BY: OnceLock<u32> = OnceLock::new();
 
-/// The threads of a process that was forked from it, and which process that is: a fork has none of its parent's threads,
-/// and would wait for them for ever. Never dropped, because those of a parent cannot be joined.
+/// The threads of a forked process, with its identity: a fork has none of its parent's threads, and would wait for them
+/// forever. Never dropped, because a parent's threads cannot be joined.
 static FORKED: Mutex<Option<(u32, &ThreadPool)>> = Mutex::new(None);
 
 /// To be called when the package is loaded.
@@ -19,13 +19,13 @@ pub fn remember_process() {
     LOADED_BY.get_or_init(std::process::id);
 }
 
-/// The threads of this process, where it was forked after the package was loaded.
+/// The threads of this process, if it was forked after the package was loaded.
 fn threads_of_fork() -> Result<Option<&'static ThreadPool>, Failure> {
     let process = std::process::id();
     if LOADED_BY.get().is_none_or(|&loaded_by| loaded_by == process) {
         return Ok(None);
     }
-    // What is in there is whole between any two statements.
+    // The contents are consistent between any two statements.
     let mut forked = FORKED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, threads)) = forked.filter(|&(owner, _)| owner == process) {
         return Ok(Some(threads));
@@ -36,12 +36,12 @@ fn threads_of_fork() -> Result<Option<&'static ThreadPool>, Failure> {
     Ok(Some(threads))
 }
 
-/// Does `work` while other threads of Python go on, and leaves this one the CUDA context that it had: PyTorch and CuPy have
+/// Does `work` while other Python threads continue, and restores this thread's CUDA context, since PyTorch and CuPy have
 /// their own.
 pub fn released<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R, Failure> + Send) -> Result<R, Failure> {
     py.detach(|| {
         let work = || {
-            // Dropped last: to free what is on a GPU makes its context the current one.
+            // Dropped last, since freeing GPU memory makes its context current.
             #[cfg(feature = "cuda")]
             let _kept = host::executor::KeptContext::new();
             work()

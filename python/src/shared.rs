@@ -1,4 +1,4 @@
-//! What threads of Python share: each call waits for the one before.
+//! Objects shared by Python threads: each call waits for the previous one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -9,9 +9,9 @@ use crate::numbers::{Family, Number, Typed};
 /// A member of a family that one thread at a time works with.
 pub struct Shared<F: Family> {
     member: Mutex<Typed<F>>,
-    /// The thread that is solving with it, and so may call the user's function.
+    /// The thread that is solving with it, and may therefore call the user's function.
     solving: Mutex<Option<ThreadId>>,
-    /// What it is, in messages.
+    /// Its name in messages.
     what: &'static str,
 }
 
@@ -20,16 +20,16 @@ impl<F: Family> Shared<F> {
         Self { member: Mutex::new(T::typed(member)), solving: Mutex::new(None), what }
     }
 
-    /// The member, which other threads wait for.
+    /// The member, in exclusive use: other threads wait.
     ///
     /// # Errors
-    /// Where the user's function asks for what it was called by.
+    /// When the user's function requests the object that it was called from.
     pub fn lock(&self) -> Result<MutexGuard<'_, Typed<F>>, Failure> {
         if *self.solver() == Some(thread::current().id()) {
             let message = format!("a callback cannot multiply with the {} that is being solved with", self.what);
             return Err(Failure::runtime(message));
         }
-        let broken = |_| Failure::runtime(format!("a fault of warp-spmv has left this {} broken", self.what));
+        let broken = |_| Failure::runtime(format!("a bug in warp-spmv has left this {} broken", self.what));
         self.member.lock().map_err(broken)
     }
 
@@ -37,15 +37,15 @@ impl<F: Family> Shared<F> {
         self.solving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the member of this type.
+    /// Does `work` with the member of this type.
     ///
     /// # Errors
-    /// Those of the work, and as for [`lock`](Self::lock).
+    /// As for the work and for [`lock`](Self::lock).
     pub fn with<T: Number, R>(&self, work: impl FnOnce(&mut F::Of<T>) -> Result<R, Failure>) -> Result<R, Failure> {
         work(T::of(&mut *self.lock()?).ok_or_else(|| self.wrong_type::<T>())?)
     }
 
-    /// The same with what may call the user's function.
+    /// As [`with`](Self::with), for work that may call the user's function.
     ///
     /// # Errors
     /// As for [`with`](Self::with).

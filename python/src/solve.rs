@@ -17,9 +17,9 @@ use crate::vectors::{Source, Target};
 /// The method that solves for all right-hand sides together.
 const BLOCK_CG: &str = "block-cg";
 
-/// How a system is to be solved.
+/// The options of a solve.
 pub struct Request {
-    /// None for [`BLOCK_CG`].
+    /// `None` for [`BLOCK_CG`].
     method: Option<MethodName>,
     preconditioning: Preconditioning,
     options: solvers::Options,
@@ -29,7 +29,7 @@ impl Request {
     pub fn new(method: &str, preconditioner: Option<Given>, options: solvers::Options) -> Result<Self, Failure> {
         let preconditioning = Preconditioning::new(preconditioner)?;
         let method = if method == BLOCK_CG { None } else { Some(method.parse()?) };
-        // Preconditioners are for one vector.
+        // Preconditioners are for single vectors.
         if method.is_none() && !preconditioning.is_nothing() {
             return Err(Failure::value(format!("{BLOCK_CG} takes no preconditioner")));
         }
@@ -42,7 +42,7 @@ impl Request {
     }
 }
 
-/// What came of it, by the names of the fields of `warp_spmv.Report`.
+/// The result, with the names of the fields of `warp_spmv.Report`.
 #[derive(IntoPyObject)]
 pub struct Report {
     outcome: String,
@@ -72,13 +72,13 @@ impl Report {
     }
 }
 
-/// Right-hand sides and iterates, and which part of each.
+/// Right-hand sides and iterates, and the part of each that is used.
 struct System<'a, B, X> {
     b: (&'a B, Range<usize>),
     x: (&'a mut X, Range<usize>),
 }
 
-/// Solves A x = b from x on. Also says whether Ctrl-C ended it.
+/// Solves A x = b, starting from x. Also returns whether Ctrl-C stopped it.
 fn attempt<T: Number, E: Executor>(
     executor: &E,
     operator: &mut dyn Operator<T, E>,
@@ -103,7 +103,7 @@ fn attempt<T: Number, E: Executor>(
     Ok((report, interrupted))
 }
 
-/// Solves A x = b from x on for each column of b, one after the other, until the caller stops it.
+/// Solves A x = b, starting from x, for each column of b in order, until the caller stops it.
 pub fn solve<T: Number, D: Device>(
     plan: &mut Plan<T, D>,
     request: &Request,
@@ -134,7 +134,7 @@ pub fn solve<T: Number, D: Device>(
     })
 }
 
-/// Solves A X = B from X on by block conjugate gradients.
+/// Solves A X = B, starting from X, by block conjugate gradients.
 pub fn solve_together<T: Number + Real, D: Device>(
     plan: &mut Plan<T, D>,
     request: &Request,

@@ -1,4 +1,4 @@
-//! Vectors of users as solvers take and return them: in the host's memory, or on a GPU where they lie.
+//! Users' vectors in the form that solvers take and return: in host memory, or in place on a GPU.
 
 use std::ops::Range;
 
@@ -7,22 +7,23 @@ use host::{Error, Vector};
 
 use crate::numbers::Number;
 
-/// An array that is read.
+/// An array for reading.
 pub trait Source<T: Number, E: Executor> {
     fn length(&self) -> usize;
 
-    /// Part of it in the executor's memory, which a solver may not write to.
+    /// A part of it in the executor's memory, which a solver must not write to.
     fn vector(&self, executor: &E, part: Range<usize>) -> Result<Vector<T, E>, Error>;
 }
 
-/// An array that iterates come from and go to.
+/// An array that provides the first iterates and receives the last.
 pub trait Target<T: Number, E: Executor> {
     fn length(&self) -> usize;
 
-    /// The part of the first iterate, in an array of its own.
+    /// A part of the first iterate, in an array of its own.
     fn begin(&self, executor: &E, part: Range<usize>) -> Result<Vector<T, E>, Error>;
 
-    /// Writes columns that are one after the other in `found` to a part of the array: those of these numbers, in this order.
+    /// Writes columns of `found`, which are stored consecutively, to a part of the array: those with these numbers, in this
+    /// order.
     fn put(
         &mut self,
         executor: &E,
@@ -69,7 +70,7 @@ impl<T: Number, E: Executor> Target<T, E> for &mut [T] {
 
 #[cfg(feature = "cuda")]
 pub mod on_gpu {
-    //! Arrays on a GPU that other libraries own.
+    //! Arrays on a GPU owned by other libraries.
 
     use std::marker::PhantomData;
     use std::ops::Range;
@@ -83,7 +84,7 @@ pub mod on_gpu {
     use crate::gpu::GpuArray;
     use crate::numbers::Number;
 
-    /// An array of an element type.
+    /// An array with an element type.
     #[derive(Clone, Copy)]
     pub struct Array<T> {
         array: GpuArray,
@@ -92,8 +93,8 @@ pub mod on_gpu {
 
     impl<T: Number> Array<T> {
         /// # Safety
-        /// As long as this exists, and until what is queued then is done, the array is there, of this type, and only what is
-        /// done with this writes it.
+        /// As long as this exists, and until the work queued by then is done, the array must exist, be of this type, and be
+        /// written only through this.
         pub unsafe fn new(array: GpuArray) -> Self {
             Self { array, elements: PhantomData }
         }
@@ -102,13 +103,13 @@ pub mod on_gpu {
             self.array.1
         }
 
-        /// Part of it as an array of the executor, which stays where it is.
+        /// A part of it as an array of the executor, in place.
         fn part(&self, gpu: &Cuda, part: Range<usize>) -> Result<CudaBuffer<T>, Error> {
             if part.end > self.len() {
                 check_length("the array", self.len(), part.end)?;
             }
             let address = self.array.0.wrapping_add((part.start * size_of::<T>()) as u64);
-            // SAFETY: the promise that this was made with; the part lies in the array.
+            // SAFETY: the promise made to `new`; the part lies within the array.
             unsafe { gpu.borrow(address, part.len()) }
         }
 
@@ -128,7 +129,7 @@ pub mod on_gpu {
         }
     }
 
-    /// Where iterates begin, zeros unless that is given, and where the last ones go.
+    /// The first iterates, zero by default, and the array for the last ones.
     pub struct Iterates<T> {
         pub begin: Option<Array<T>>,
         pub end: Array<T>,
@@ -154,7 +155,7 @@ pub mod on_gpu {
             columns: impl ExactSizeIterator<Item = usize>,
         ) -> Result<(), Error> {
             let rows = part.len() / columns.len().max(1);
-            // SAFETY: the array outlives this call, and freeing it comes after what is queued; nothing writes it meanwhile.
+            // SAFETY: the array outlives this call, and is freed after queued work; nothing writes it meanwhile.
             let found = unsafe { Array::<T>::new(GpuArray(found.address(), found.len())) };
             for (to, from) in columns.enumerate() {
                 let column = part.start + to * rows..part.start + (to + 1) * rows;

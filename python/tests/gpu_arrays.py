@@ -1,4 +1,4 @@
-"""Arrays that say that they are on a GPU, as other libraries describe theirs."""
+"""Arrays that claim to be on a GPU, described like those of other libraries."""
 
 import ctypes
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Interface:
-    """An array with `__cuda_array_interface__`. Its memory is the host's, which nobody looks at."""
+    """An array with `__cuda_array_interface__`. Its memory is on the host, but is never accessed."""
 
     def __init__(self, array, readonly=False, stream=1, **changes):
         self.array = array
@@ -56,7 +56,7 @@ _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
 class DLPack:
-    """An array that speaks DLPack and nothing else."""
+    """An array that supports only DLPack."""
 
     def __init__(self, array, device=(2, 0), code=None, lanes=1):
         self.array = array
@@ -96,10 +96,10 @@ class DLPack:
 
 
 def empty(shape, dtype):
-    """What a library makes new arrays with."""
+    """Makes a new array, like the function of a library."""
     return Interface(np.empty(shape, dtype))
 
 
 def asarray(array):
-    """What it makes arrays of NumPy's with."""
+    """Converts a NumPy array, like the function of a library."""
     return Interface(array)

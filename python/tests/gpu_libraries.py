@@ -1,4 +1,4 @@
-"""PyTorch and CuPy on a GPU, with what the tests ask of a library."""
+"""PyTorch and CuPy on a GPU, with the operations that the tests need."""
 
 import warnings
 
@@ -7,7 +7,7 @@ import pytest
 
 
 class Torch:
-    """PyTorch, with what the tests ask of a library."""
+    """PyTorch, with the operations that the tests need."""
 
     def __init__(self):
         self.library = pytest.importorskip("torch")
@@ -23,7 +23,7 @@ class Torch:
     def csr(self, matrix, width):
         indices = [self.array(array.astype(width)) for array in (matrix.indptr, matrix.indices)]
         with warnings.catch_warnings():
-            # That this is in beta.
+            # PyTorch warns that this is in beta.
             warnings.simplefilter("ignore", UserWarning)
             return self.library.sparse_csr_tensor(*indices, self.array(matrix.data), size=matrix.shape)
 
@@ -40,7 +40,7 @@ class Torch:
         return self.library.cuda.stream(stream)
 
     def work(self):
-        """Keeps the current stream busy for some milliseconds."""
+        """Keeps the current stream busy for a few milliseconds."""
         long = self.library.ones(1 << 26, device="cuda")
         for _ in range(40):
             long.mul_(1.0)
@@ -55,7 +55,7 @@ class Torch:
 
 
 class CuPy:
-    """CuPy, with what the tests ask of a library."""
+    """CuPy, with the operations that the tests need."""
 
     def __init__(self):
         self.library = pytest.importorskip("cupy")

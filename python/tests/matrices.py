@@ -10,14 +10,14 @@ TYPES = [np.dtype(name) for name in ("float32", "float64", "complex64", "complex
 
 
 def small_integers(generator, shape, dtype):
-    """Numbers whose products and sums no type rounds, so that results must be equal."""
+    """Returns numbers whose products and sums no type rounds, so that results must be equal."""
     numbers = generator.integers(-4, 5, shape).astype(dtype)
     return numbers + 1j * generator.integers(-4, 5, shape).astype(dtype) if dtype.kind == "c" else numbers
 
 
 @st.composite
 def sparse(draw, dtypes=tuple(TYPES), most=12):
-    """A matrix of SciPy with small integers: of any shape, empty ones too, with entries in any order and twice."""
+    """Draws a SciPy matrix with small integers: of any shape, possibly empty, with entries in any order and repeated."""
     rows, columns = draw(st.integers(0, most)), draw(st.integers(0, most))
     entries = draw(st.integers(0, 3 * most)) if rows and columns else 0
     generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -33,7 +33,7 @@ def sparse(draw, dtypes=tuple(TYPES), most=12):
     if kind == "wide":
         csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
     if kind == "unsorted":
-        # The rows backwards, and each entry a second time.
+        # The entries of rows in reverse, each of them twice.
         order = np.concatenate([np.arange(*csr.indptr[row : row + 2])[::-1] for row in range(rows)] or [[]]).astype(int)
         order = np.repeat(order, 2)
         csr = scipy.sparse.csr_array((csr.data[order], csr.indices[order], 2 * csr.indptr), shape=csr.shape)
@@ -41,11 +41,11 @@ def sparse(draw, dtypes=tuple(TYPES), most=12):
 
 
 def laplacian(points=12, dtype=np.float64):
-    """Symmetric positive definite."""
+    """Returns a symmetric positive definite matrix."""
     return warp_spmv.generate(f"stencil:5:{points}", dtype)
 
 
 def hermitian_laplacian(points=12, dtype=np.complex128):
-    """The same, with each point's unknown turned by a phase: Hermitian, with the same eigenvalues."""
+    """Returns the same matrix with a phase per unknown: Hermitian, with the same eigenvalues."""
     phases = scipy.sparse.diags_array(np.exp(1j * np.arange(points**2))).astype(dtype)
     return scipy.sparse.csr_array(phases @ laplacian(points).astype(dtype) @ phases.conj())

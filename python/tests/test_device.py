@@ -1,4 +1,4 @@
-"""Where a matrix is put if nobody says where."""
+"""The default device of a matrix."""
 
 import subprocess
 import sys
@@ -23,5 +23,5 @@ def test_without_a_gpu_it_is_the_cpu_with_one_warning():
     if _native.why_no_gpu() is None:
         pytest.skip("there is a GPU")
     said = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
-    assert said.startswith('cpu [(\'warp_spmv runs on the CPU (device="cpu" says that this is meant): executor cuda')
+    assert said.startswith('cpu [(\'warp_spmv runs on the CPU (pass device="cpu" to silence this warning): executor cuda')
     assert said.count("RuntimeWarning") == 1 and said.rstrip().endswith("'<string>')]")

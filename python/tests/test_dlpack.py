@@ -1,4 +1,4 @@
-"""Arrays of other libraries in the host's memory."""
+"""Arrays of other libraries in host memory."""
 
 import sys
 import types
@@ -11,7 +11,7 @@ import warp_spmv
 
 
 class Tensor:
-    """What a library has that is not NumPy."""
+    """An array of a library other than NumPy."""
 
     def __init__(self, array):
         self.array = array

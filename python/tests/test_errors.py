@@ -1,4 +1,4 @@
-"""What users do wrong, and what they hear."""
+"""Mistakes of users, and the resulting errors."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ A = warp_spmv.matrix(SQUARE, "csr-vector", "cpu")
         (lambda: A @ 2, r"x has shape \(\), expected \(3,\)"),
         (lambda: np.ones(4) @ A, r"x has shape \(4,\)"),
         (lambda: A.matvec(np.ones(3), out=np.ones(2)), r"out has shape \(2,\), expected \(3,\)"),
-        (lambda: A.matvec(np.ones(3), beta=1), "beta is 1, expected 0 where there is no out"),
+        (lambda: A.matvec(np.ones(3), beta=1), "beta is 1, expected 0 without out"),
         (lambda: A.matvec(np.ones(3), out=np.ones(3), alpha=float("inf")), "inf"),
         (lambda: warp_spmv.matrix(SQUARE, "csr-wector", "cpu"), "unknown format 'csr-wector': expected "),
         (lambda: warp_spmv.matrix(SQUARE, "sell-p:slice=0", "cpu"), "slice"),
@@ -67,7 +67,7 @@ def test_values_that_mean_nothing(call, message):
         (lambda: warp_spmv.matrix(np.eye(3), device="cpu"), "the matrix is a numpy.ndarray, expected a sparse matrix"),
         (lambda: warp_spmv.matrix(None, device="cpu"), "the matrix is a builtins.NoneType"),
         (lambda: warp_spmv.matrix(SQUARE, device="cpu", dtype="longdouble"), "dtype has elements of type"),
-        (lambda: warp_spmv.matrix(1j * SQUARE, device="cpu", dtype=float), "would lose the imaginary parts"),
+        (lambda: warp_spmv.matrix(1j * SQUARE, device="cpu", dtype=float), "whose imaginary parts"),
         (lambda: warp_spmv.pagerank(1j * SQUARE, device="cpu"), "pagerank .*complex128"),
         (lambda: warp_spmv.solve(A, np.ones(3), tol="1e-3"), "tol is '1e-3', expected a number"),
         (lambda: warp_spmv.solve(A, np.ones(3), maxiter=2.5), "maxiter is 2.5, expected an integer"),
@@ -91,7 +91,7 @@ def test_types_that_do_not_fit(call, message):
 )
 @pytest.mark.parametrize("width", [np.int32, np.int64])
 def test_arrays_that_contradict_each_other(offsets, columns, message, width):
-    # Somebody has changed them behind SciPy's back.
+    # The arrays were changed behind SciPy's back.
     matrix = scipy.sparse.csr_array((2, 3))
     matrix.data, matrix.indices, matrix.indptr = np.ones(2), np.array(columns, width), np.array(offsets, width)
     with pytest.raises(ValueError, match=message):
@@ -124,7 +124,7 @@ def test_a_device_that_is_not_there():
 
 
 class OnGpu:
-    """An array as CuPy has them, and as PyTorch says where they are."""
+    """An array like CuPy's, which also reports its device like PyTorch's."""
 
     __cuda_array_interface__ = {"shape": (3,), "typestr": "<f8", "data": (0, False), "version": 3}
 

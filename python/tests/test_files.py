@@ -1,4 +1,4 @@
-"""Files, between SciPy and us."""
+"""Files exchanged with SciPy."""
 
 import numpy as np
 import pytest

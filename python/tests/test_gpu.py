@@ -1,4 +1,4 @@
-"""What needs a GPU: NumPy's arrays in and out of it, and arrays of other libraries where they lie."""
+"""Tests that need a GPU: NumPy arrays copied to it and back, and arrays of other libraries used in place."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_arrays_of_a_gpu_stay_there(library, format, dtype):
         if A._plan.multiplies_columns:
             np.testing.assert_array_equal(library.numpy(A @ library.array(X)), S @ X)
             np.testing.assert_array_equal(library.numpy(A @ library.array(X.T).T), S @ X)
-        # NumPy's arrays go there and back.
+        # NumPy arrays are copied there and back.
         np.testing.assert_array_equal(A @ x, S @ x)
 
 
@@ -99,7 +99,7 @@ def test_a_matrix_in_csr_is_not_copied(library):
     S = warp_spmv.generate("stencil:7:100")
     x = library.array(np.ones(S.shape[1]))
     for small in (laplacian(5), laplacian(6)):
-        # Compiles the kernel, and makes what an executor makes once.
+        # Compiles the kernel, and makes the one-time allocations of an executor.
         warp_spmv.matrix(library.csr(small, np.int32), "csr-vector") @ library.array(np.ones(small.shape[1]))
     source, out = library.csr(S, np.int32), library.array(np.zeros(S.shape[0]))
     before = library.free_memory()
@@ -113,7 +113,7 @@ def test_a_matrix_in_csr_is_not_copied(library):
     for _ in range(1000):
         A.matvec(x, out=out)
     assert library.free_memory() == free and library.pointer(out) == pointer
-    # What is written to their array counts.
+    # Values written to the library's array take effect.
     library.values(source)[:] = 1.0
     np.testing.assert_array_equal(library.numpy(A @ x), np.diff(S.indptr))
 
@@ -142,7 +142,7 @@ def test_products_are_in_the_order_of_the_callers_stream(library, borrowed):
 def test_arrays_that_are_not_on_the_gpu():
     A = warp_spmv.matrix(laplacian(5), "csr-vector", "cuda")
     x = np.ones(25)
-    # It says that it is on a GPU, and its memory is the host's.
+    # The array claims to be on a GPU, but its memory is on the host.
     with pytest.raises(ValueError, match="in the memory of the executor's GPU and context"):
         A.matvec(Interface(x), out=Interface(np.ones(25)))
     with pytest.raises(ValueError, match="in the memory of the executor's GPU and context"):

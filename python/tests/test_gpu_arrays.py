@@ -1,4 +1,4 @@
-"""Arrays on a GPU: how they are described, and which are refused. No GPU is needed, for nothing is multiplied."""
+"""Arrays on a GPU: their descriptions and refusals. No GPU is needed, since nothing is multiplied."""
 
 import sys
 import types
@@ -42,7 +42,7 @@ def test_streams():
     assert described(Interface(VECTOR, stream=None)).stream is None
     with pytest.raises(ValueError, match="stream 0"):
         described(Interface(VECTOR, stream=0))
-    # Who speaks DLPack alone is told which stream to order.
+    # An array that supports only DLPack receives the stream to order.
     array = DLPack(VECTOR)
     assert described(array).stream == 1 and array.asked == [1]
     a, b, unknown = (described(Interface(VECTOR, stream=stream)) for stream in (1, 7, None))
@@ -65,7 +65,7 @@ def test_libraries_are_asked_for_their_stream(monkeypatch, cuda, stream):
     monkeypatch.setattr(DLPack, "__module__", "another_library.core")
     array = DLPack(VECTOR, device=(2, 3))
     said = described(array)
-    # The order is kept here, so the library need not.
+    # The package keeps the order, so the library need not.
     assert (said.stream, said.device, array.asked) == (stream, 3, [-1])
 
 
@@ -96,9 +96,9 @@ def test_capsules():
     capsule = np.zeros(3).__dlpack__()
     np.from_dlpack(type("Once", (), {"__dlpack__": lambda _, **__: capsule, "__dlpack_device__": lambda _: (1, 0)})())
     with pytest.raises(ValueError, match="incorrect name"):
-        # It was consumed.
+        # The capsule was consumed.
         _native.dlpack_array(capsule)
-    # A capsule that says otherwise than its array.
+    # A capsule that contradicts its array.
     liar = DLPack(VECTOR, device=(1, 0))
     liar.device = (2, 0)
     with pytest.raises(ValueError, match="its capsule says device 1"):
@@ -106,7 +106,7 @@ def test_capsules():
 
 
 class Plan:
-    """A plan on a GPU that there is not."""
+    """A plan on a GPU that does not exist."""
 
     shape, dtype, nnz, device, format, nbytes = (2, 3), "float64", 4, "cuda:0", "csr-vector", 0
     transposes, multiplies_columns, narrow_type = False, True, None
@@ -114,7 +114,7 @@ class Plan:
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What the native part is asked for, by a library that makes new arrays."""
+    """Records the calls of the native part, with a library that makes new arrays."""
     calls = []
     for name in ("gpu_multiply", "gpu_update_values", "gpu_precondition"):
         monkeypatch.setattr(_native, name, lambda *arguments: calls.append(arguments))
@@ -181,7 +181,7 @@ def test_transposed_products_have_plans_of_their_own(calls):
         (lambda A: A @ Interface(np.ones(3, "f4")), TypeError, "x has elements of type float32, expected float64"),
         (lambda A: A @ Interface(np.ones(6)[::2]), ValueError, "x is not contiguous"),
         (lambda A: A @ Interface(np.ones(3, ">f8")), TypeError, "x has elements of type >f8"),
-        (lambda A: A @ DLPack(np.ones(3), device=(2, 1)), ValueError, "x is on cuda:1, and the matrix on cuda:0"),
+        (lambda A: A @ DLPack(np.ones(3), device=(2, 1)), ValueError, "x is on cuda:1, but the matrix is on cuda:0"),
         (lambda A: A @ DLPack(np.ones(3), device=(10, 0)), TypeError, "needed on the host"),
         (lambda A: A.matvec(Interface(np.ones(3)), out=np.ones(2)), TypeError, "out is a numpy.ndarray in the host"),
         (lambda A: A.matvec(np.ones(3), out=Interface(np.ones(2))), TypeError, "x is a numpy.ndarray in the host"),
@@ -202,12 +202,12 @@ def test_arrays_that_do_not_fit(calls, use, error, message):
 
 def test_a_library_without_empty_arrays_gives_its_own(calls, monkeypatch):
     monkeypatch.delattr(gpu_arrays, "empty")
-    with pytest.raises(TypeError, match="makes no empty arrays: give one as out"):
+    with pytest.raises(TypeError, match="cannot make empty arrays: pass one as out"):
         matrix() @ Interface(np.ones(3))
 
 
 class Sparse:
-    """A matrix of CuPy."""
+    """A matrix like CuPy's."""
 
     def __init__(self, shape, indptr, indices, data):
         self.shape, self.indptr, self.indices, self.data = shape, indptr, indices, data
@@ -241,7 +241,7 @@ def test_matrices_are_taken_where_they_lie(monkeypatch):
         "values": addresses["data"],
         "entries": 3,
     }
-    # In CSR they are used as long as the matrix is.
+    # In CSR, the arrays are used as long as the matrix.
     assert A._kept == (S.indptr, S.indices, S.data)
     monkeypatch.setattr(Plan, "format", "sell-p")
     assert warp_spmv.matrix(S)._kept is None
@@ -259,15 +259,15 @@ def test_matrices_are_taken_where_they_lie(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: warp_spmv.matrix(sparse(), device="cpu"), TypeError, "on a GPU, and the matrix is on the CPU"),
-        (lambda: warp_spmv.matrix(sparse(kind=DLPack), device="cuda:1"), ValueError, "on cuda:0, and the matrix on cuda:1"),
+        (lambda: warp_spmv.matrix(sparse(), device="cpu"), TypeError, "on a GPU, but the matrix is on the CPU"),
+        (lambda: warp_spmv.matrix(sparse(kind=DLPack), device="cuda:1"), ValueError, "on cuda:0, but the matrix is on cuda:1"),
         (lambda: warp_spmv.matrix(sparse(), device="gpu"), ValueError, "device is 'gpu', expected 'cuda'"),
         (lambda: warp_spmv.matrix(sparse(values="i4")), TypeError, "the matrix has elements of type int32, expected"),
         (lambda: warp_spmv.matrix(sparse(), dtype="f4"), TypeError, "elements of type float64, expected float32"),
         (lambda: warp_spmv.matrix(sparse(columns="f8")), TypeError, "the columns have elements of type float64"),
         (lambda: warp_spmv.matrix(sparse(offsets="i2")), TypeError, "the row offsets have elements of type int16"),
         (lambda: warp_spmv.matrix(sparse(entries=4)), ValueError, r"the columns has shape \(3,\), expected \(4,\)"),
-        (lambda: warp_spmv.pagerank(sparse(), device="cpu"), TypeError, "on a GPU, and the matrix is on the CPU"),
+        (lambda: warp_spmv.pagerank(sparse(), device="cpu"), TypeError, "on a GPU, but the matrix is on the CPU"),
     ],
 )
 def test_matrices_that_do_not_fit(make, error, message):
@@ -284,9 +284,9 @@ def test_without_a_gpu_that_is_the_error():
 
 def test_a_matrix_on_the_cpu_takes_none():
     A = warp_spmv.matrix(warp_spmv.generate("stencil:3:3"), "csr-vector", "cpu")
-    with pytest.raises(TypeError, match="x is a gpu_arrays.Interface on a GPU, and the matrix is on the CPU"):
+    with pytest.raises(TypeError, match="x is a gpu_arrays.Interface on a GPU, but the matrix is on the CPU"):
         A @ Interface(np.ones(3))
-    # Nor does the native part, if somebody asks it.
+    # Nor does the native part when called directly.
     with pytest.raises(TypeError, match="the matrix is not on a GPU"):
         _native.gpu_multiply(A._plan, None, (1.0, 0.0), (8, 3), (0.0, 0.0), (8, 3), [])
     with pytest.raises(TypeError, match="the matrix is not on a GPU"):

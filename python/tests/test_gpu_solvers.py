@@ -1,5 +1,5 @@
-"""Solvers whose vectors are on a GPU: what the native part is asked for, and what is refused. No GPU is needed, for
-nothing is solved."""
+"""Solvers whose vectors are on a GPU: calls of the native part, and refusals. No GPU is needed, since nothing is
+solved."""
 
 import sys
 
@@ -39,14 +39,14 @@ PAGERANK_REPORT = {
 
 
 class Plan:
-    """A plan on a GPU that there is not."""
+    """A plan on a GPU that does not exist."""
 
     shape, dtype, nnz, device, format, nbytes = (6, 6), "float64", 6, "cuda:0", "csr-vector", 0
     transposes, multiplies_columns, narrow_type = False, True, None
 
 
 class Plain:
-    """A preconditioner that nobody made."""
+    """A fake native preconditioner."""
 
     name = "jacobi"
 
@@ -60,7 +60,7 @@ class Plain:
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What the native part is asked for, by a library that makes new arrays."""
+    """Records the calls of the native part, with a library that makes new arrays."""
     calls = []
 
     def answers(name, answer):
@@ -104,13 +104,13 @@ def test_systems_are_solved_where_they_lie(calls):
 def test_several_right_hand_sides(calls, monkeypatch):
     A = matrix()
     B = np.arange(12.0).reshape(2, 6)
-    # The columns are first, so it is used where it lies.
+    # Fortran order is used in place.
     columns_first = Interface(B).T
     X, reports = warp_spmv.solve(A, columns_first, Interface(B).T, method="block-cg")
     assert X.array.shape == (6, 2) and X.array.flags.f_contiguous and len(reports) == 2
     _, _, of_b, (begin, end, count), method, *_ = calls.pop()
     assert (of_b, begin, end, count, method) == (place(columns_first), (B.ctypes.data, 12), place(X), 2, "block-cg")
-    # The rows are, so there is a copy.
+    # C order is copied.
     rows_first = Interface(np.ascontiguousarray(B.T))
     copies, make = [], gpu_arrays.empty
 
@@ -158,7 +158,7 @@ def test_preconditioners_are_kept(calls):
     assert again._made is not made and made.refreshed == 0
     warp_spmv.solve(A, r, preconditioner="amg", coordinates=np.arange(6.0).reshape(2, 3))
     assert calls.pop()[5].arguments[2].tolist() == [[0, 1, 2], [3, 4, 5]]
-    with pytest.raises(TypeError, match="multiplies no several vectors on a GPU"):
+    with pytest.raises(TypeError, match="cannot multiply several vectors on a GPU"):
         M @ Interface(np.ones((6, 2)))
 
 
@@ -179,14 +179,14 @@ def test_ranks_are_where_the_weights_are(calls):
         (lambda A: warp_spmv.solve(A, Interface(np.ones((6, 1, 1)))), ValueError, r"b is not contiguous|b has shape"),
         (lambda A: warp_spmv.solve(A, Interface(np.ones(6, "f4"))), TypeError, "b has elements of type float32"),
         (lambda A: warp_spmv.solve(A, Interface(np.ones(12)[::2])), ValueError, "b is not contiguous"),
-        (lambda A: warp_spmv.solve(A, DLPack(np.ones(6), device=(2, 1))), ValueError, "b is on cuda:1, and the matrix on"),
+        (lambda A: warp_spmv.solve(A, DLPack(np.ones(6), device=(2, 1))), ValueError, "b is on cuda:1, but the matrix on"),
         (lambda A: warp_spmv.solve(A, Interface(np.ones(6)), np.ones(6)), TypeError, "x0 is a numpy.ndarray in the host"),
         (lambda A: warp_spmv.solve(A, np.ones(6), Interface(np.ones(6))), TypeError, "b is a numpy.ndarray in the host"),
         (lambda A: warp_spmv.solve(A, Interface(np.ones(6)), Interface(np.ones(5))), ValueError, r"x0 has shape \(5,\)"),
         (
             lambda A: warp_spmv.solve(A, Interface(np.ones(6)), preconditioner=lambda r: r),
             TypeError,
-            "preconditioner is a .*function, which is for a matrix on the CPU",
+            "preconditioner is a .*function, which requires a matrix on the CPU",
         ),
         (lambda A: warp_spmv.eigsh(A, 2, v0=Interface(np.ones((6, 1)))), ValueError, r"v0 has shape \(6, 1\)"),
         (lambda A: warp_spmv.eigsh(A, 2, v0=Interface(np.ones((6, 2), "f4"))), TypeError, "v0 has elements of type float32"),
@@ -210,7 +210,7 @@ def test_ranks_are_where_the_weights_are(calls):
                 scipy.sparse.csr_array(np.eye(6)), personalization=Interface(np.ones(6)), device="cpu"
             ),
             TypeError,
-            "personalization is a gpu_arrays.Interface on a GPU, and the matrix is on the CPU",
+            "personalization is a gpu_arrays.Interface on a GPU, but the matrix is on the CPU",
         ),
     ],
 )
@@ -222,7 +222,7 @@ def test_arrays_that_do_not_fit(calls, use, error, message):
 
 def test_a_library_that_copies_nothing_puts_columns_first(calls, monkeypatch):
     monkeypatch.delattr(Interface, "__setitem__")
-    with pytest.raises(TypeError, match="b has its rows first, and a gpu_arrays.Interface cannot be copied"):
+    with pytest.raises(TypeError, match="b is in C order, and a gpu_arrays.Interface cannot be copied"):
         warp_spmv.solve(matrix(), Interface(np.ones((6, 2))))
 
 
@@ -233,9 +233,9 @@ def test_a_matrix_on_the_cpu_takes_none():
         lambda: warp_spmv.eigsh(A, 2, v0=Interface(np.ones((6, 2)))),
         lambda: warp_spmv.Preconditioner(A, "jacobi") @ Interface(np.ones(6)),
     ):
-        with pytest.raises(TypeError, match="is a gpu_arrays.Interface on a GPU, and the matrix is on the CPU"):
+        with pytest.raises(TypeError, match="is a gpu_arrays.Interface on a GPU, but the matrix is on the CPU"):
             call()
-    # Nor does the native part, if somebody asks it.
+    # Nor does the native part when called directly.
     stop = {"tol": 1e-6, "atol": 0.0, "maxiter": 1, "timeout": None}
     iterates = None, (8, 6), 1
     M = warp_spmv.Preconditioner(A, "jacobi")

@@ -1,4 +1,4 @@
-"""Solvers on a GPU: vectors of other libraries where they lie, and preconditioners that are kept. Needs a GPU, and CuPy or
+"""Solvers on a GPU: vectors of other libraries used in place, and kept preconditioners. Needs a GPU, and CuPy or
 PyTorch."""
 
 import numpy as np
@@ -64,7 +64,7 @@ def test_several_right_hand_sides(library, method):
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
 def test_numbers_at_the_ends_of_their_range(library, size):
-    # The solver then solves a multiple of the system, with vectors of its own.
+    # The solver then solves a multiple of the system, with its own vectors.
     A = warp_spmv.matrix(laplacian(20), "csr-vector", "cuda")
     b = size * np.random.default_rng(0).random(400)
     x, report = warp_spmv.solve(A, library.array(b), tol=1e-9)
@@ -140,12 +140,12 @@ def test_a_solve_takes_no_memory_for_long(library):
     S = warp_spmv.generate("stencil:7:100")
     A = warp_spmv.matrix(library.csr(S, np.int32), "csr-vector")
     b = library.array(np.ones(S.shape[0]))
-    # Makes what an executor makes once, and keeps.
+    # Makes the one-time allocations of an executor.
     x, _ = warp_spmv.solve(A, b, maxiter=5)
     free = library.free_memory()
     for _ in range(20):
         x, _ = warp_spmv.solve(A, b, x, maxiter=5)
-    # Libraries take memory for several vectors at a time.
+    # Libraries allocate memory for several vectors at a time.
     assert free - library.free_memory() <= 5 * S.shape[0] * 8
 
 
@@ -180,7 +180,7 @@ def test_a_preconditioner_is_for_every_matrix_on_the_gpu(library):
     b = library.array(np.ones(900))
     assert warp_spmv.solve(theirs, b, preconditioner=M)[1].converged
     on_cpu = warp_spmv.matrix(S, device="cpu")
-    with pytest.raises(ValueError, match="preconditioner has device cuda:0, and the matrix cpu"):
+    with pytest.raises(ValueError, match="preconditioner has device cuda:0, but the matrix cpu"):
         warp_spmv.solve(on_cpu, np.ones(900), preconditioner=M)
 
 

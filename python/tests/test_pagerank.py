@@ -1,4 +1,4 @@
-"""PageRank, with a dense system as what is right."""
+"""PageRank, compared with the solution of a dense system."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Preconditioners that are kept, with vectors for multigrid, and functions in their place."""
+"""Kept preconditioners, near-null-space vectors for multigrid, and functions as preconditioners."""
 
 import numpy as np
 import pytest
@@ -102,7 +102,7 @@ def test_rigid_body_modes_and_vectors():
     x, y = places.T - places.mean(axis=0)[:, None]
     modes = np.zeros((2 * nodes, 3))
     modes[0::2, 0], modes[1::2, 1], modes[0::2, 2], modes[1::2, 2] = 1, 1, -y, x
-    # That they are what the matrix makes small.
+    # The matrix makes the modes small.
     assert np.linalg.norm(S @ modes) < 1e-5 * np.linalg.norm(modes)
     b = rng.random(2 * nodes)
     by_coordinates = warp_spmv.solve(A, b, preconditioner="amg", coordinates=places, method="cg", tol=1e-8)
@@ -179,7 +179,7 @@ def test_what_a_function_raises():
     ]:
         with pytest.raises(error, match=message):
             warp_spmv.solve(A, b, preconditioner=function)
-    # The matrix is as it was.
+    # The matrix is unchanged.
     assert warp_spmv.solve(A, b)[1].converged
 
 
@@ -203,12 +203,12 @@ A = warp_spmv.matrix(laplacian(), device="cpu")
         (
             lambda: warp_spmv.Preconditioner(A, "ic0", near_null_space=np.ones((144, 1))),
             ValueError,
-            "near_null_space goes with the preconditioner amg, found ic0",
+            "near_null_space requires the preconditioner amg, found ic0",
         ),
         (
             lambda: warp_spmv.Preconditioner(A, "ic0", coordinates=np.ones((72, 2))),
             ValueError,
-            "coordinates goes with the preconditioner amg, found ic0",
+            "coordinates requires the preconditioner amg, found ic0",
         ),
         (
             lambda: warp_spmv.Preconditioner(A, "amg", near_null_space=np.ones((143, 1))),
@@ -248,17 +248,17 @@ A = warp_spmv.matrix(laplacian(), device="cpu")
         (
             lambda: warp_spmv.Preconditioner(A, "amg", coordinates=np.ones((72, 2)), near_null_space=np.ones(144)),
             ValueError,
-            "near_null_space and coordinates are given, expected one of them",
+            "both near_null_space and coordinates are given, expected one of them",
         ),
         (
             lambda: warp_spmv.solve(A, np.ones(144), coordinates=np.ones((72, 2))),
             ValueError,
-            "coordinates goes with preconditioner='amg'",
+            "coordinates requires preconditioner='amg'",
         ),
         (
             lambda: warp_spmv.solve(A, np.ones(144), preconditioner=lambda r: r, near_null_space=np.ones(144)),
             ValueError,
-            "near_null_space goes with preconditioner='amg'",
+            "near_null_space requires preconditioner='amg'",
         ),
         (
             lambda: warp_spmv.solve(A, np.ones(144), preconditioner=3),
@@ -282,7 +282,7 @@ A = warp_spmv.matrix(laplacian(), device="cpu")
                 warp_spmv.matrix(laplacian(dtype=np.float32), device="cpu"), "jacobi"
             )),
             ValueError,
-            "preconditioner has dtype float32, and the matrix float64",
+            "preconditioner has dtype float32, but the matrix float64",
         ),
         (
             lambda: warp_spmv.solve(A, np.ones((144, 2)), method="block-cg", preconditioner=lambda r: r),

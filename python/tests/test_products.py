@@ -1,4 +1,4 @@
-"""Products, with SciPy's as what is right."""
+"""Products, compared with SciPy's."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ few = settings(max_examples=50)
 
 
 def made(matrix, format, **wishes):
-    """A matrix in a format, or None if that would blow it up."""
+    """Returns a matrix in a format, or None if padding would be excessive."""
     try:
         return warp_spmv.matrix(matrix, format, "cpu", **wishes)
     except ValueError as error:
@@ -25,8 +25,8 @@ def made(matrix, format, **wishes):
 
 @st.composite
 def arrays(draw, shape, dtype):
-    """An array as users have them: whole, a part of another, backwards, in Fortran's order, read-only, of the other
-    byte order."""
+    """Draws an array as users have them: whole, part of another, reversed, in Fortran order, read-only, unaligned, or in
+    the other byte order."""
     array = small_integers(np.random.default_rng(draw(st.integers(0, 2**32 - 1))), shape, dtype)
     kind = draw(st.sampled_from(["whole", "strided", "backwards", "fortran", "read-only", "swapped", "unaligned"]))
     if kind == "strided":
@@ -161,7 +161,7 @@ def test_numbers_are_converted_where_nothing_is_lost(dtype):
         assert y.dtype == dtype
         np.testing.assert_array_equal(y, matrix.toarray() @ np.asarray(x, dtype))
     if dtype.itemsize // (2 if dtype.kind == "c" else 1) == 4:
-        with pytest.raises(TypeError, match="x has elements of type float64, and the matrix of"):
+        with pytest.raises(TypeError, match="x has elements of type float64, but the matrix of"):
             A @ np.array([1.0, 2.0])
     with pytest.raises(TypeError, match="convert one of them"):
         A @ np.array([1.0, 2.0], np.longdouble)
@@ -206,7 +206,7 @@ def test_new_values(format):
     if A is None:
         return
     x, z = np.arange(36.0), np.arange(36.0)[::-1]
-    A.T @ z  # May make a copy, which is then old.
+    A.T @ z  # May make a copy, which becomes stale.
     matrix.data = np.arange(1.0, matrix.nnz + 1)
     A.update_values(matrix.data)
     np.testing.assert_array_equal(A @ x, matrix @ x)

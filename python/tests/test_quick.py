@@ -1,4 +1,4 @@
-"""Products with vectors of PyTorch and CuPy, which are described in little time: no GPU and neither library is needed."""
+"""The fast path for vectors of PyTorch and CuPy: neither a GPU nor these libraries are needed."""
 
 import sys
 import types
@@ -10,12 +10,12 @@ import warp_spmv
 from warp_spmv import _native, _quick
 
 
-# As PyTorch has them: compared by identity.
+# Like PyTorch's: compared by identity.
 TYPES = {name: types.SimpleNamespace(name=name) for name in ("float32", "float64", "complex64", "complex128")}
 
 
 class Tensor:
-    """What is asked of a vector of PyTorch."""
+    """The attributes of a PyTorch vector that the package uses."""
 
     def __init__(self, array, device=0, **unusual):
         self.array = array
@@ -54,7 +54,7 @@ class Tensor:
 
 
 class Array:
-    """What is asked of a vector of CuPy."""
+    """The attributes of a CuPy vector that the package uses."""
 
     def __init__(self, array, device=0):
         self.array = array
@@ -87,7 +87,7 @@ def cupy():
 
 
 class Plan:
-    """A plan on a GPU that there is not."""
+    """A plan on a GPU that does not exist."""
 
     shape, dtype, nnz, device, format, nbytes = (2, 3), "float64", 4, "cuda:0", "csr-vector", 0
     transposes, multiplies_columns, narrow_type = False, True, None
@@ -154,7 +154,7 @@ def test_what_is_not_as_usual_goes_the_careful_way(calls, use):
 
 
 def test_a_result_on_another_gpu_is_not_taken(calls, monkeypatch):
-    # CuPy makes it on the current GPU.
+    # CuPy allocates on the current GPU.
     monkeypatch.setattr(sys.modules["cupy"], "empty", lambda length, dtype: Array(np.empty(length, dtype), device=1))
     with pytest.raises(BufferError, match="the careful way"):
         warp_spmv.Matrix(Plan(), {}) @ Array(np.ones(3))
@@ -163,7 +163,7 @@ def test_a_result_on_another_gpu_is_not_taken(calls, monkeypatch):
 
 def test_other_errors_stay(calls):
     A = warp_spmv.Matrix(Plan(), {})
-    with pytest.raises(ValueError, match="beta is 1, expected 0 where there is no out"):
+    with pytest.raises(ValueError, match="beta is 1, expected 0 without out"):
         A.matvec(Tensor(np.ones(3)), beta=1)
     with pytest.raises(TypeError, match="alpha is 1j, expected a real number"):
         A.matvec(Tensor(np.ones(3)), alpha=1j)

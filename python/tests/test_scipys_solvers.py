@@ -1,4 +1,4 @@
-"""SciPy's solvers over our matrices, as over SciPy's."""
+"""SciPy's solvers with our matrices, compared with SciPy's own."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_systems(solver, dtype, format):
     b = S @ np.ones(144, dtype)
     x, info = solver(A, b, rtol=1e-5)
     assert info == 0
-    # SciPy's minres stops by another norm.
+    # SciPy's minres uses another norm to stop.
     assert np.linalg.norm(S @ x - b) <= 1e-3 * np.linalg.norm(b)
 
 

@@ -1,4 +1,4 @@
-"""Our solvers, on systems whose solution is known."""
+"""Our solvers, on systems with known solutions."""
 
 import numpy as np
 import pytest

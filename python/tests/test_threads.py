@@ -1,4 +1,4 @@
-"""Threads, and the interpreter's lock."""
+"""Threads and the GIL."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def test_threads_share_a_matrix():
 def test_two_calls_cannot_write_the_same_array():
     A = warp_spmv.matrix(laplacian(120), device="cpu")
     y, b = np.zeros(14400), np.ones(14400)
-    # The solve holds the matrix, so the first product waits with `out` in its hands.
+    # The solve locks the matrix, so the first product waits while it holds `out`.
     entered, over = threading.Event(), threading.Event()
 
     def slow(progress):
@@ -56,7 +56,7 @@ def test_other_threads_go_on_while_it_solves():
             counted += 1
             time.sleep(0.001)
         solving.result()
-    # Once or twice, if the solve kept the interpreter to itself.
+    # It would be once or twice if the solve held the GIL.
     assert counted > 5
 
 
@@ -95,7 +95,7 @@ def test_a_process_that_has_multiplied_can_be_forked():
     assert done.stdout.splitlines() == ["[True, True, True]"] * 3 + ["True"], done.stderr
 
 
-# A shell's job in the background ignores the signal, and so do its children unless they say otherwise.
+# A background job of a shell ignores the signal, and so do its children by default.
 PROGRAM = """
 import numpy as np, os, signal, threading, warp_spmv
 signal.signal(signal.SIGINT, signal.default_int_handler)

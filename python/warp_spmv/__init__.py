@@ -9,9 +9,9 @@ array([6., 7.])
 >>> report.converged, x.round(6)
 (True, array([1., 2.]))
 
-`matrix` makes a matrix that is ready to be multiplied, which SciPy's solvers take as it is; `solve`, `eigsh`,
-`spectral_bounds` and `pagerank` iterate on the device, the first two with a `Preconditioner` if there is one;
-`generate`, `read` and `write` are for SciPy's matrices.
+`matrix` makes a matrix ready for multiplication, which SciPy's solvers accept directly; `solve`, `eigsh`,
+`spectral_bounds` and `pagerank` iterate on the device, the first two optionally with a `Preconditioner`; `generate`,
+`read` and `write` are for SciPy's matrices.
 """
 
 from ._eigen import EigenReport, eigsh, spectral_bounds

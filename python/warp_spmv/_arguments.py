@@ -1,4 +1,4 @@
-"""Numbers that users give, checked before the native part takes them."""
+"""Checks of numbers from users, before the native part takes them."""
 
 import numbers
 from typing import Any

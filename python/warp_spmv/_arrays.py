@@ -1,4 +1,4 @@
-"""Arrays of users as arrays that the native part takes."""
+"""Converts arrays of users to arrays that the native part takes."""
 
 import sys
 from typing import Any
@@ -15,16 +15,16 @@ _DLPACK_CPU = 1
 
 
 def refuse_gpu(what: str, array: object) -> None:
-    """An error where an array lies on a GPU and is needed on the host: to copy it is what nobody asked for."""
+    """Raises an error if an array needed on the host is on a GPU: it is never copied implicitly."""
     on_gpu = is_on_gpu(array)
     if not on_gpu and hasattr(array, "__dlpack_device__"):
         on_gpu = array.__dlpack_device__()[0] != _DLPACK_CPU
     if on_gpu:
-        raise TypeError(f"{what} is a {kind_of(array)} on a GPU, and is needed on the host: copy it there first")
+        raise TypeError(f"{what} is a {kind_of(array)} on a GPU, but is needed on the host: copy it there first")
 
 
 def on_host(what: str, array: Any) -> Array:
-    """An array in the host's memory, without a copy if it is one."""
+    """Returns an array in host memory, without a copy if it already is one."""
     if isinstance(array, np.ndarray):
         return np.asarray(array)
     refuse_gpu(what, array)
@@ -38,7 +38,7 @@ def on_host(what: str, array: Any) -> Array:
 
 
 def like(array: object, result: Array) -> Any:
-    """A result of the same kind as an array: a tensor for a tensor, without a copy."""
+    """Returns a result as the same kind of array: a tensor for a tensor, without a copy."""
     if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
         return result
     library: Any = sys.modules.get(type(array).__module__.partition(".")[0])
@@ -46,7 +46,7 @@ def like(array: object, result: Array) -> Any:
 
 
 def number_type(what: str, dtype: npt.DTypeLike) -> "np.dtype[Any]":
-    """The type in which numbers of a type are kept: exactly, but for large integers."""
+    """Returns the type in which numbers of a type are kept: exactly, except for large integers."""
     given = np.dtype(dtype)
     if given.kind in "biu":
         return np.dtype(np.float64)
@@ -59,16 +59,16 @@ def number_type(what: str, dtype: npt.DTypeLike) -> "np.dtype[Any]":
 
 
 def converted(what: str, given: object, array: Array, dtype: "np.dtype[Any]") -> Array:
-    """An array in the matrix's type; an error where that would lose digits or an imaginary part."""
-    # Numbers of Python have no precision of their own.
+    """Returns an array in the matrix's type; raises an error if that would lose digits or an imaginary part."""
+    # Python numbers have no precision of their own.
     weak = not hasattr(given, "dtype") and array.dtype.kind == "f"
     if array.dtype.kind in "biu" or weak or np.can_cast(array.dtype, dtype, "safe"):
         return array.astype(dtype, copy=False)
-    raise TypeError(f"{what} has elements of type {array.dtype}, and the matrix of {dtype}: convert one of them")
+    raise TypeError(f"{what} has elements of type {array.dtype}, but the matrix of {dtype}: convert one of them")
 
 
 def factor(what: str, value: complex, dtype: "np.dtype[Any]") -> tuple[float, float]:
-    """The parts of a factor."""
+    """Returns the real and the imaginary part of a factor."""
     number = complex(value)
     if number.imag != 0 and dtype.kind != "c":
         raise TypeError(f"{what} is {value}, expected a real number for a matrix of {dtype}")

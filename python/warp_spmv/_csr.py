@@ -1,4 +1,4 @@
-"""Matrices of SciPy, and what the native part makes of them."""
+"""Conversions between matrices of SciPy and of the native part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._arrays import number_type, refuse_gpu
 
 
 def native_csr(source: Any, dtype: npt.DTypeLike | None = None) -> _native.Csr:
-    """A matrix of any kind as the native part has it."""
+    """Converts a matrix of any kind to one of the native part."""
     kept = None if dtype is None else number_type("dtype", dtype)
     if isinstance(source, (str, os.PathLike)):
         return _native.Csr.read(source, None if kept is None else kept.name)
@@ -35,7 +35,7 @@ def native_csr(source: Any, dtype: npt.DTypeLike | None = None) -> _native.Csr:
         raise ValueError(f"the matrix has {csr.ndim} dimension, expected 2")
     kept = kept or number_type("the matrix", csr.dtype)
     if csr.dtype.kind == "c" and kept.kind != "c":
-        raise TypeError(f"the matrix has elements of type {csr.dtype}, which {kept} would lose the imaginary parts of")
+        raise TypeError(f"the matrix has elements of type {csr.dtype}, whose imaginary parts {kept} would lose")
     values = np.require(csr.data, kept, ["C", "A"])
     width = np.int32 if csr.indices.dtype == np.int32 and csr.indptr.dtype == np.int32 else np.int64
     offsets, columns = (np.require(array, width, ["C", "A"]) for array in (csr.indptr, csr.indices))
@@ -43,6 +43,6 @@ def native_csr(source: Any, dtype: npt.DTypeLike | None = None) -> _native.Csr:
 
 
 def scipy_csr(csr: _native.Csr) -> Any:
-    """A matrix of SciPy."""
+    """Converts a native matrix to one of SciPy."""
     shape, (values, columns, offsets) = csr.take_arrays()
     return scipy.sparse.csr_array((values, columns, offsets), shape=shape)

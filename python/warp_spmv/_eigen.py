@@ -20,22 +20,22 @@ from ._progress import Callback, listener, stopping
 
 @dataclass(frozen=True)
 class EigenReport:
-    """What came of `eigsh`."""
+    """The outcome of `eigsh`."""
 
     outcome: str
-    """How it ended, as in `Report`."""
+    """The reason for ending, as in `Report`."""
     converged: bool
     """Whether all residuals are within the tolerance."""
     interrupted: bool
-    """Whether Ctrl-C ended it."""
+    """Whether Ctrl-C interrupted it."""
     iterations: int
-    """Iterations done."""
+    """Number of iterations."""
     residual_norms: npt.NDArray[np.float64] = field(repr=False)
-    """The norm of A v - w v for each pair."""
+    """Norm of A v - w v per pair."""
     history: npt.NDArray[np.float64] = field(repr=False)
-    """The largest residual norm after each iteration."""
+    """Largest residual norm after each iteration."""
     seconds: float
-    """Time in all."""
+    """Total time."""
 
 
 def eigsh(
@@ -53,12 +53,13 @@ def eigsh(
     timeout: float | None = None,
     callback: Callback | None = None,
 ) -> tuple[Any, Any, EigenReport]:
-    """The k largest ("LA") or smallest ("SA") eigenvalues of a symmetric or Hermitian matrix, ascending as SciPy has
-    them, their eigenvectors in the columns of an array, and a report: by LOBPCG, on the matrix's device.
+    """Computes the k largest ("LA") or smallest ("SA") eigenvalues of a symmetric or Hermitian matrix by LOBPCG, on the
+    matrix's device. Returns them in ascending order, as SciPy does, their eigenvectors in the columns of an array, and a
+    report.
 
-    At most 32 pairs, and a third of the rows. `v0` has k columns to begin with; where it is on the matrix's GPU, so are the
-    results, in arrays of the same library. Eigenvalues are of float64 in any case. Converged when the norm of A v - w v is
-    at most atol for each pair, or tol times the largest magnitude of all Ritz values. The rest is as for `solve`.
+    k is at most 32, and at most a third of the rows. `v0` holds k initial columns; if it is on the matrix's GPU, so are the
+    results, in arrays of the same library. Eigenvalues are always float64. Converged when the norm of A v - w v is at most
+    atol, or tol times the largest magnitude of all Ritz values, for each pair. The rest is as for `solve`.
 
     >>> import numpy as np, warp_spmv
     >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:60"), device="cpu")
@@ -101,10 +102,9 @@ def _report(found: dict[str, Any]) -> tuple[EigenReport, npt.NDArray[np.float64]
 
 
 def spectral_bounds(A: Any, steps: int = 20) -> tuple[float, float]:
-    """About where the spectrum of a symmetric or Hermitian matrix begins and ends, by `steps` steps of
-    Lanczos' recurrence.
+    """Estimates both ends of the spectrum of a symmetric or Hermitian matrix by `steps` Lanczos steps.
 
-    The upper end is as a rule a bound; the lower end is more than the smallest eigenvalue.
+    The upper end is usually a bound; the lower end exceeds the smallest eigenvalue.
 
     >>> import warp_spmv
     >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:60"), device="cpu")

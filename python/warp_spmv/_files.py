@@ -1,4 +1,4 @@
-"""Files, and matrices from a seed."""
+"""Matrices from files and generators."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ._native import Csr
 
 def read(path: str | os.PathLike[str], dtype: npt.DTypeLike | None = None) -> Any:
     """Reads a matrix from a file, as a `csr_array` of SciPy: Matrix Market, plain or gzip, Rutherford-Boeing, `.npz` as
-    SciPy writes it, or `.wspmv`. The contents say which.
+    written by SciPy, or `.wspmv`. The contents determine the format.
 
-    Without `dtype`, the values are of float64, or of complex128 if the file has those. `matrix` reads files, too.
+    Without `dtype`, the values are float64, or complex128 if the file has complex ones. `matrix` reads files, too.
 
     >>> import os, tempfile, warp_spmv
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -33,13 +33,13 @@ def read(path: str | os.PathLike[str], dtype: npt.DTypeLike | None = None) -> An
 def write(path: str | os.PathLike[str], A: Any) -> None:
     """Writes a matrix to a file whose name ends in `.mtx`, `.mtx.gz`, `.npz` or `.wspmv`.
 
-    The file is there when it is complete: where this fails, an old one stays as it was.
+    The file appears once it is complete: on failure, an old one stays unchanged.
     """
     native_csr(A).write(path)
 
 
 def generate(text: str, dtype: npt.DTypeLike = np.float64) -> Any:
-    """Generates a matrix, as a `csr_array` of SciPy. An unknown name is an error that lists all;
+    """Generates a matrix, as a `csr_array` of SciPy. The error for an unknown name lists all generators;
     docs/matrices.md in the project's repository describes them.
 
     >>> import warp_spmv

@@ -1,4 +1,4 @@
-"""Arrays on a GPU that belong to other libraries, used where they lie: CuPy, PyTorch, and whatever speaks DLPack or has
+"""Arrays of other libraries on a GPU, used in place: CuPy, PyTorch, and any library that supports DLPack or
 `__cuda_array_interface__`."""
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from ._native import dlpack_array
 
 _DLPACK_CUDA = (2, 13)
-"""Memory of a GPU, and memory that moves between it and the host."""
+"""GPU memory, and managed memory, which migrates between GPU and host."""
 _LEGACY_STREAM = 1
 _NO_ORDER = -1
-"""What DLPack is told so that it orders no streams: it is done here."""
+"""Tells DLPack not to order streams: this module does."""
 
 
 @dataclass(slots=True)
@@ -31,13 +31,13 @@ class GpuArray:
     f_order: bool
     readonly: bool
     device: int | None
-    """The number of the GPU, where the library says it."""
+    """The number of the GPU, if the library provides it."""
     stream: int | None
-    """The stream that its library works on: None if that is not known."""
+    """The stream that its library works on; None if unknown."""
 
     @property
     def kind(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return kind_of(self.owner)
 
     @property
@@ -46,7 +46,7 @@ class GpuArray:
 
     @property
     def place(self) -> tuple[int, int]:
-        """What the native part takes."""
+        """Address and size, as the native part takes them."""
         return self.address, self.size
 
     def overlaps(self, other: GpuArray) -> bool:
@@ -55,17 +55,17 @@ class GpuArray:
 
 
 def _library(array: object) -> Any:
-    """The library that an array is of."""
+    """Returns the library of an array."""
     return sys.modules.get(type(array).__module__.partition(".")[0])
 
 
 def kind_of(array: object) -> str:
-    """What an array is called in messages."""
+    """Returns the name of an array in messages."""
     return f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"
 
 
 def is_on_gpu(array: object) -> bool:
-    """Whether an array says that it is on a GPU of CUDA."""
+    """Returns whether an array reports to be on a CUDA GPU."""
     if isinstance(array, np.ndarray):
         return False
     if hasattr(array, "__dlpack_device__"):
@@ -74,7 +74,7 @@ def is_on_gpu(array: object) -> bool:
 
 
 def _current_stream(array: Any, device: int | None) -> int | None:
-    """The stream that a library works on now, in this thread, where there is a known way to ask it."""
+    """Returns the current stream of a library in this thread, if there is a known way to query it."""
     cuda = getattr(_library(array), "cuda", None)
     if hasattr(cuda, "current_stream"):
         # PyTorch.
@@ -88,26 +88,26 @@ def _current_stream(array: Any, device: int | None) -> int | None:
 
 
 def gpu_array(what: str, array: Any) -> GpuArray:
-    """Describes an array; an error where the description makes no sense."""
+    """Describes an array; raises an error if its description is invalid."""
     if hasattr(array, "__dlpack__"):
         return _by_dlpack(what, array)
     if hasattr(array, "__cuda_array_interface__"):
         return _by_interface(what, array)
-    raise TypeError(f"{what} is a {kind_of(array)} on a GPU, and has no __dlpack__ or __cuda_array_interface__")
+    raise TypeError(f"{what} is a {kind_of(array)} on a GPU, but has neither __dlpack__ nor __cuda_array_interface__")
 
 
 def _by_dlpack(what: str, array: Any) -> GpuArray:
     number = int(array.__dlpack_device__()[1])
     stream = _current_stream(array, number)
-    # Refuses what has no such description: tensors that wait to be conjugated, or whose gradients are wanted.
+    # Refuses tensors without such a description: lazily conjugated ones, and those that require gradients.
     capsule = array.__dlpack__(stream=_LEGACY_STREAM if stream is None else _NO_ORDER)
     address, shape, strides, name, (device_type, device) = dlpack_array(capsule)
     if device_type not in _DLPACK_CUDA:
-        raise ValueError(f"{what} is on a GPU, and its capsule says device {device_type}")
+        raise ValueError(f"{what} is on a GPU, but its capsule says device {device_type}")
     dtype = np.dtype(name)
     bytes_apart = None if strides is None else [stride * dtype.itemsize for stride in strides]
     stream = _LEGACY_STREAM if stream is None else stream
-    # A capsule of this version does not say whether the array may be written: `check_writable` asks further.
+    # A capsule of this version does not tell whether the array is writable: `check_writable` checks that.
     return _described(what, array, address, tuple(shape), bytes_apart, dtype, False, device, stream)
 
 
@@ -125,7 +125,7 @@ def _by_interface(what: str, array: Any) -> GpuArray:
     if stream is None and interface.get("stream") is not None:
         stream = int(interface["stream"])
         if stream == 0:
-            raise ValueError(f"{what}: __cuda_array_interface__ has stream 0, which means no stream in particular")
+            raise ValueError(f"{what}: __cuda_array_interface__ has stream 0, which denotes no particular stream")
     shape = tuple(int(length) for length in interface["shape"])
     dtype = np.dtype(interface["typestr"])
     strides = interface.get("strides")
@@ -152,7 +152,7 @@ def _described(
 
 
 def _orders(shape: tuple[int, ...], strides: Any, itemsize: int) -> tuple[bool, bool]:
-    """Whether elements lie one after the other, the last dimension the fastest, and whether the first one."""
+    """Returns whether elements are contiguous in C order, and whether in Fortran order."""
     if 0 in shape:
         return True, True
     if strides is None:
@@ -165,7 +165,7 @@ def _orders(shape: tuple[int, ...], strides: Any, itemsize: int) -> tuple[bool, 
 
 
 def _is_contiguous(dimensions: tuple[tuple[int, int], ...], itemsize: int) -> bool:
-    """Whether elements lie one after the other, of dimensions with their strides, the fastest one first."""
+    """Returns whether elements are contiguous, given the dimensions with their strides, the fastest first."""
     expected = itemsize
     for length, stride in dimensions:
         if length > 1 and stride != expected:
@@ -175,7 +175,7 @@ def _is_contiguous(dimensions: tuple[tuple[int, int], ...], itemsize: int) -> bo
 
 
 def check_type(array: GpuArray, what: str, dtype: np.dtype[Any]) -> None:
-    """An array on a GPU is never converted in secret."""
+    """Checks the type: an array on a GPU is never converted implicitly."""
     if array.dtype != dtype:
         raise TypeError(f"{what} has elements of type {array.dtype}, expected {dtype}: arrays on a GPU are not converted")
 
@@ -192,19 +192,19 @@ def check_writable(array: GpuArray, what: str) -> None:
 
 
 def check_device(array: GpuArray, what: str, device: str) -> None:
-    """Whether an array is where a matrix is."""
+    """Checks that an array is on the device of a matrix."""
     if device == "cpu":
-        message = f"{what} is a {array.kind} on a GPU, and the matrix is on the CPU: copy one of them"
+        message = f"{what} is a {array.kind} on a GPU, but the matrix is on the CPU: copy one of them"
         raise TypeError(message)
     if array.device is not None and device != f"cuda:{array.device}":
-        raise ValueError(f"{what} is on cuda:{array.device}, and the matrix on {device}")
+        raise ValueError(f"{what} is on cuda:{array.device}, but the matrix is on {device}")
 
 
 def empty_like(array: GpuArray, shape: tuple[int, ...]) -> Any:
-    """A new array of the same library, type and device, whose rows come first."""
+    """Returns a new array of the same library, type and device, in C order."""
     library = _library(array.owner)
     if not hasattr(library, "empty"):
-        raise TypeError(f"the library of a {array.kind} makes no empty arrays: give one as out")
+        raise TypeError(f"the library of a {array.kind} cannot make empty arrays: pass one as out")
     device = getattr(array.owner, "device", None)
     if hasattr(device, "type"):
         # PyTorch.
@@ -217,20 +217,20 @@ def empty_like(array: GpuArray, shape: tuple[int, ...]) -> Any:
 
 
 def columns_first(what: str, array: GpuArray) -> GpuArray:
-    """An array whose columns lie one after the other: itself, or a copy that its library makes on the GPU."""
+    """Returns an array in Fortran order: itself, or a copy that its library makes on the GPU."""
     if len(array.shape) < 2 or array.f_order:
         return array
     copy = empty_like(array, array.shape[::-1]).T
     try:
         copy[...] = array.owner
     except TypeError as error:
-        message = f"{what} has its rows first, and a {array.kind} cannot be copied: put its columns first"
+        message = f"{what} is in C order, and a {array.kind} cannot be copied: pass it in Fortran order"
         raise TypeError(message) from error
     return gpu_array(what, copy)
 
 
 def like_on_gpu(array: GpuArray, numbers: np.ndarray[Any, Any]) -> Any:
-    """A few numbers of the host in an array of the same library and device, if that makes arrays of them."""
+    """Returns a few numbers of the host as an array of the same library and device, if the library can make one."""
     library = _library(array.owner)
     device = getattr(array.owner, "device", None)
     if not hasattr(library, "asarray"):
@@ -246,18 +246,18 @@ def like_on_gpu(array: GpuArray, numbers: np.ndarray[Any, Any]) -> Any:
 
 
 def streams(*arrays: GpuArray) -> list[int]:
-    """The streams whose order a call keeps; none where one is not known, so that the call waits."""
+    """Returns the streams whose order a call keeps; an empty list if one is unknown, so that the call blocks."""
     known = [array.stream for array in arrays if array.stream is not None]
     return list(dict.fromkeys(known)) if len(known) == len(arrays) else []
 
 
 def sparse_arrays(source: Any) -> tuple[Any, Any, Any] | None:
-    """Row offsets, columns and values in CSR of a sparse matrix on a GPU, if it is one."""
+    """Returns row offsets, columns and values in CSR of a sparse matrix on a GPU; None for anything else."""
     if getattr(source, "is_sparse_csr", False):
         # PyTorch.
         return (source.crow_indices(), source.col_indices(), source.values()) if is_on_gpu(source.values()) else None
     if hasattr(source, "tocsr") and is_on_gpu(getattr(source, "data", None)):
-        # CuPy, whose matrices in CSR are themselves then.
+        # CuPy, where `tocsr` returns CSR matrices themselves.
         csr = source.tocsr()
         return csr.indptr, csr.indices, csr.data
     return None

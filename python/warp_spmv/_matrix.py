@@ -1,4 +1,4 @@
-"""Matrices that are ready to be multiplied."""
+"""Matrices ready for multiplication."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ._operator import ONE, ZERO, Factor, Operator, Place, check_shape
 
 
 class Matrix(Operator):
-    """A sparse matrix on a device, ready to be multiplied: `matrix` makes it.
+    """A sparse matrix on a device, ready for multiplication: `matrix` makes it.
 
-    Threads can share it: each call waits for the one before, and releases Python's lock while it works.
+    Threads can share it: each call waits for the previous one, and releases the GIL while it works.
     """
 
     def __init__(self, plan: _native.Plan, wishes: dict[str, Any], kept: object = None) -> None:
         self._plan = plan
         self._wishes = wishes
-        # Arrays that the plan uses and does not own.
+        # Arrays that the plan uses but does not own.
         self._kept = kept
         self._transposes: dict[bool, _native.Plan] = {}
         self._lock = threading.Lock()
@@ -37,12 +37,12 @@ class Matrix(Operator):
 
     @property
     def format(self) -> str:
-        """The format that is multiplied with, such as "csr-vector"."""
+        """The format in use, such as "csr-vector"."""
         return self._plan.format
 
     @property
     def values(self) -> str:
-        """What the values are stored in: "full", or a narrower type than `dtype`.
+        """How the values are stored: "full", or in a type narrower than `dtype`.
 
         >>> import warp_spmv
         >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:9"), format="csr-tiled", device="cpu", values="lossless")
@@ -63,13 +63,13 @@ class Matrix(Operator):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrix on the device, padding included, and of the copies that transposed products have made."""
+        """Bytes of the matrix on the device, including padding and the copies made by transposed products."""
         return self._plan.nbytes + sum(transpose.nbytes for transpose in list(self._transposes.values()))
 
     @property
     def T(self) -> Transposed:
-        """The transpose. Its first product makes a transposed copy of the matrix, which later ones use; but not on the
-        CPU in CSR and COO, unless `reproducible` was asked for.
+        """The transpose. Its first product makes a transposed copy of the matrix, which later ones use, except on the CPU
+        in CSR and COO without `reproducible`.
 
         >>> import warp_spmv
         >>> A = warp_spmv.matrix(warp_spmv.generate("uniform:rows=3,columns=2,per-row=1"), device="cpu")
@@ -80,19 +80,19 @@ class Matrix(Operator):
 
     @property
     def H(self) -> Transposed:
-        """The conjugate transpose; otherwise as `T`."""
+        """The conjugate transpose; otherwise like `T`."""
         return Transposed(self, conjugate=True)
 
     def explain(self) -> str:
-        """Which formats were considered, what was predicted of them, and why this one was chosen."""
-        return self._plan.explanation or f"{self.format}: it was asked for"
+        """Returns the formats considered, the predictions for them, and the reason for the choice."""
+        return self._plan.explanation or f"{self.format}: it was requested"
 
     def update_values(self, values: Any) -> None:
-        """Gives the matrix new values in the same places, in the order of the CSR matrix that it was made of.
+        """Replaces the values, given in the order of the CSR matrix from which this one was made; the pattern stays.
 
         In formats other than CSR and COO, the matrix must have been made with `updates=True`. Values on the matrix's GPU
-        are copied there, in the order of the stream that their library works on; the values of a matrix that this one was
-        made of stay what they are.
+        are copied there, in the order of the stream that their library works on; the values of the source matrix stay
+        unchanged.
 
         >>> import numpy as np, scipy.sparse, warp_spmv
         >>> A = warp_spmv.matrix(scipy.sparse.csr_array([[1.0, 2.0], [0.0, 3.0]]), format="csr-vector", device="cpu")
@@ -238,7 +238,7 @@ def _multiply_on_gpu(
     columns: tuple[int, bool] | None,
 ) -> None:
     if columns is not None and not plan.multiplies_columns:
-        raise TypeError(f"format {plan.format} multiplies no several vectors on a GPU: multiply with each, or use another")
+        raise TypeError(f"format {plan.format} cannot multiply several vectors on a GPU: multiply each one, or use another format")
     _native.gpu_multiply(plan, columns, alpha, x.place, beta, y.place, _gpu.streams(x, y))
 
 
@@ -264,39 +264,39 @@ def matrix(
     updates: bool = False,
     values: str = "full",
 ) -> Matrix:
-    """Makes a matrix ready to be multiplied: copies it to a device, chooses a format, and converts it.
+    """Makes a matrix ready for multiplication: copies it to a device, chooses a format, and converts it.
 
     Parameters
     ----------
     source
         A sparse matrix of SciPy in any of its formats, the path of a file (see `read`), or another `Matrix`. A stored
         zero is an entry. Values of float32, float64, complex64 and complex128 keep their type, others become float64.
-        Or a CSR matrix on a GPU, of CuPy or PyTorch: in formats of CSR and COO its arrays are then used where they lie,
-        except columns of 64 bits, which are copied in 32. Its pattern must not change; new values that are written to its
-        array count from then on in those formats, but not in copies that transposed products have made.
+        Or a CSR matrix of CuPy or PyTorch on a GPU: CSR and COO formats use its arrays in place, except 64-bit columns,
+        which are copied in 32 bits. Its pattern must not change; in those formats, new values written to its array take
+        effect, but not in copies made by transposed products.
     format
-        A format such as "csr-vector" or "sell-p:slice=32", or "auto" for the one that is predicted to be the fastest.
-        `formats` lists the names.
+        A format such as "csr-vector" or "sell-p:slice=32", or "auto" for the one predicted to be the fastest. `formats`
+        lists the names.
     device
-        "cpu", "cuda", or "cuda:1" for the second GPU. Without one, that of the matrix's arrays, or the first GPU, or the
+        "cpu", "cuda", or "cuda:1" for the second GPU. By default, that of the matrix's arrays, or the first GPU, or the
         CPU, with a warning.
     dtype
-        The type of the values, if it is to be another. Those of a matrix on a GPU are not converted.
+        Another type for the values. Values of a matrix on a GPU are not converted.
     multiplications
-        How many multiplications the format is chosen for, its conversion included; None for any number.
+        Number of multiplications for which the format is chosen, including its conversion; None for any number.
     memory_budget
-        Bytes that a chosen format may take.
+        Largest number of bytes of a chosen format.
     measure
-        Whether formats are timed where the prediction is not sure. Then another one may be chosen the next time.
+        Whether to time formats if the prediction is uncertain. The choice may then differ from run to run.
     reproducible
-        Whether the same call must give the same bits every time: formats that add in any order are an error then.
+        Whether the same call must give the same bits every time: formats that add in any order are then refused.
     updates
         Whether `Matrix.update_values` will be called: formats other than CSR and COO then keep the pattern.
     values
-        How the values are stored: "full" as they are computed with; "lossless" in the narrowest type that keeps all their
-        bits, if there is one; "automatic" so on a GPU where that is worth its time, if the format is chosen; or rounded to
-        a type, such as "float32". Products with narrow values have the bits of those with the same values in full; there
-        are no new values for them, several vectors are multiplied one by one, and on a GPU not at all.
+        How to store the values: "full", as computed with; "lossless", in the narrowest type that keeps all their bits, if
+        one exists; "automatic", which does so on a GPU if it pays, if the format is chosen; or rounded to a type, such as
+        "float32". Products with narrow values have the same bits as with those values in full; narrow values cannot be
+        updated, and several vectors are multiplied one by one, on a GPU not at all.
 
     >>> import scipy.sparse, warp_spmv
     >>> warp_spmv.matrix(scipy.sparse.eye_array(3), format="csr-vector", device="cpu")
@@ -326,7 +326,7 @@ def _matrix_on_gpu(
     dtype: npt.DTypeLike | None,
     wishes: dict[str, Any],
 ) -> Matrix:
-    """A matrix of arrays on a GPU, which are used where they lie."""
+    """Makes a matrix from arrays on a GPU, used in place."""
     names = ("the row offsets", "the columns", "the values")
     offsets, columns, values = described = [gpu_array(what, array) for what, array in zip(names, arrays)]
     shape = tuple(int(length) for length in source.shape)
@@ -356,6 +356,6 @@ def _matrix_on_gpu(
     if gpu is None:
         raise ValueError(f"device is {device!r}, expected 'cuda', or 'cuda:' and a number, for a matrix on a GPU")
     plan = _native.gpu_plan(gpu, native, kept.name, wishes, _gpu.streams(*described))
-    # Other formats have arrays of their own.
+    # Other formats have their own arrays.
     uses = plan.format.startswith(("csr", "coo")) and not plan.format.startswith("coo-16") and not plan.narrow_type
     return Matrix(plan, wishes, arrays if uses else None)

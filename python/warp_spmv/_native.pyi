@@ -9,13 +9,13 @@ __version__: str
 
 _Array = npt.NDArray[Any]
 _Callback = Callable[[int, float, float], object]
-# By name, made before, or a function.
+# A name, an object, or a function.
 _Preconditioner = str | Preconditioner | Callable[[_Array], _Array] | None
-# Where the first iterates are, zeros without them, where the last ones go, and how many columns they have.
+# The initial iterates (None for zeros), the destination of the last ones, and the number of columns.
 _Iterates = tuple[tuple[int, int] | None, tuple[int, int], int]
 
 class DeviceError(RuntimeError):
-    """The device cannot be had on this machine or in this build, or it failed."""
+    """The device is not available on this machine or in this build, or it failed."""
 
 def why_no_gpu() -> str | None: ...
 def formats() -> list[str]: ...

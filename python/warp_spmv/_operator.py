@@ -1,4 +1,4 @@
-"""What matrices, their transposes and preconditioners have in common."""
+"""Common base of matrices, their transposes and preconditioners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._gpu import GpuArray, gpu_array, is_on_gpu
 
 # The real and the imaginary part.
 Factor = tuple[float, float]
-# Where an array is on a GPU, and the number of its elements.
+# The address of an array on a GPU, and the number of its elements.
 Place = tuple[int, int]
 
 ONE: Factor = (1.0, 0.0)
@@ -30,9 +30,9 @@ class Operator:
     ndim = 2
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    # The GPU that vectors in the usual form are multiplied on, if any.
+    # The GPU for the fast path of products, if any.
     _gpu_number: int | None = None
-    # `x @ A` of an array x is A's business.
+    # Leaves `x @ A` of an array x to A.
     __array_ufunc__ = None
 
     def _multiply(self, alpha: Factor, x: Array, beta: Factor, y: Array) -> None:
@@ -49,11 +49,11 @@ class Operator:
         raise NotImplementedError
 
     def _call_on_gpu(self, alpha: Factor, x: Place, beta: Factor, y: Place, streams: list[int]) -> None:
-        """α A x + β y in y, for vectors on the GPU with nothing unusual."""
+        """Computes α A x + β y in y, for ordinary vectors on the GPU."""
         raise NotImplementedError
 
     def _quick_product(self, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
-        """The product with a vector on the GPU, or None where anything is not as usual."""
+        """Returns the product with an ordinary vector on the GPU, or None if anything is unusual."""
         library, device = _quick.library_of(x), self._gpu_number
         if library is None or device is None:
             return None
@@ -84,7 +84,7 @@ class Operator:
         raise NotImplementedError
 
     def _multiply_columns(self, x: Array, y: Array) -> None:
-        """Y = A X, where X and Y have the same order."""
+        """Computes Y = A X, where X and Y have the same order."""
         for column in range(x.shape[1]):
             result = np.empty(self.shape[0], self.dtype)
             self._multiply(ONE, np.ascontiguousarray(x[:, column]), ZERO, result)
@@ -92,20 +92,21 @@ class Operator:
 
     @property
     def T(self) -> Operator:
-        """The transpose. Nothing is copied before it is multiplied."""
+        """The transpose. Nothing is copied before its first product."""
         raise NotImplementedError
 
     @property
     def H(self) -> Operator:
-        """The conjugate transpose. Nothing is copied before it is multiplied."""
+        """The conjugate transpose. Nothing is copied before its first product."""
         raise NotImplementedError
 
     def matvec(self, x: Any, out: Any = None, *, alpha: complex = 1, beta: complex = 0) -> Any:
-        """α A x + β out, in `out` if that is given. With β = 0, what `out` had does not count, be it NaN.
+        """Returns α A x + β out, computed in `out` if given. With β = 0, the old contents of `out` are ignored, even NaN.
 
-        Of a real matrix and a complex vector it is complex. `out` may be any part of an array, and overlap `x`. Where `x`
-        is on the matrix's GPU, so is `out`, or the result, which is of the same library: both are used where they lie, in
-        the order of the stream that the library works on. They are contiguous, of the matrix's type, and do not overlap.
+        The product of a real matrix and a complex vector is complex. `out` may be any part of an array, and may overlap
+        `x`. If `x` is on the matrix's GPU, `out` must be there as well, or else the result is, in an array of the same
+        library: both are used in place, in the order of the stream that the library works on. They must be contiguous, of
+        the matrix's type, and not overlap.
 
         >>> import numpy as np, warp_spmv
         >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:4"), device="cpu")
@@ -122,12 +123,12 @@ class Operator:
         if is_on_gpu(x) or is_on_gpu(out):
             return self._matvec_on_gpu(x, out, alpha, beta)
         array = on_host("x", x)
-        # SciPy's solvers have vectors that are matrices of one column.
+        # SciPy's solvers pass vectors as matrices of one column.
         in_column = array.shape == (columns, 1)
         if not in_column:
             check_shape("x", array, (columns,))
         if out is None and beta != 0:
-            raise ValueError(f"beta is {beta}, expected 0 where there is no out")
+            raise ValueError(f"beta is {beta}, expected 0 without out")
         if out is None and self._is_complex_to_real(array):
             return like(x, self.matvec(array.real, alpha=alpha) + 1j * self.matvec(array.imag, alpha=alpha))
         array = np.require(converted("x", x, array, self.dtype), requirements=["C", "A"]).reshape(columns)
@@ -150,9 +151,9 @@ class Operator:
         return out
 
     def gpu_operand(self, what: str, array: Any) -> GpuArray:
-        """An array that can be multiplied with where it lies."""
+        """Describes an array on the GPU that can be used in place."""
         if not is_on_gpu(array):
-            raise TypeError(f"{what} is a {_gpu.kind_of(array)} in the host's memory, and the other array is on a GPU")
+            raise TypeError(f"{what} is a {_gpu.kind_of(array)} in host memory, but the other array is on a GPU")
         described = gpu_array(what, array)
         _gpu.check_device(described, what, self.device)
         _gpu.check_type(described, what, self.dtype)
@@ -162,7 +163,7 @@ class Operator:
     def _matvec_on_gpu(self, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
         rows, columns = self.shape
         if out is None and beta != 0:
-            raise ValueError(f"beta is {beta}, expected 0 where there is no out")
+            raise ValueError(f"beta is {beta}, expected 0 without out")
         operand = self.gpu_operand("x", x)
         in_column = operand.shape == (columns, 1)
         if not in_column:
@@ -175,7 +176,7 @@ class Operator:
         if out is not None:
             _gpu.check_writable(place, "out")
         if place.overlaps(operand):
-            raise ValueError("out overlaps x: on a GPU it must not")
+            raise ValueError("out overlaps x, which is not supported on a GPU")
         self._multiply_on_gpu(factors[0], operand, factors[1], place)
         return result
 
@@ -195,7 +196,7 @@ class Operator:
         return result
 
     def matmat(self, X: Any) -> Any:
-        """A X for several vectors, the columns of X; the result has X's order. C order, NumPy's default, is faster.
+        """Returns A X for several vectors, the columns of X, in the order of X. C order, NumPy's default, is faster.
 
         >>> import numpy as np, warp_spmv
         >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:3"), device="cpu")
@@ -220,15 +221,15 @@ class Operator:
         return like(X, result)
 
     def rmatvec(self, x: Any) -> Any:
-        """Aᴴ x."""
+        """Returns Aᴴ x."""
         return self.H.matvec(x)
 
     def rmatmat(self, X: Any) -> Any:
-        """Aᴴ X."""
+        """Returns Aᴴ X."""
         return self.H.matmat(X)
 
     def dot(self, x: Any) -> Any:
-        """A @ x."""
+        """Returns A @ x."""
         return self @ x
 
     def __matmul__(self, x: Any) -> Any:
@@ -248,10 +249,10 @@ class Operator:
         return like(x, (self.T @ array.T).T)
 
     def _is_complex_to_real(self, array: Array) -> bool:
-        """Whether an array has imaginary parts that the matrix's type has not."""
+        """Returns whether an array has imaginary parts, but the matrix's type does not."""
         if array.dtype.kind != "c" or self.dtype.kind == "c":
             return False
         if not np.can_cast(array.real.dtype, self.dtype, "safe"):
-            message = f"x has elements of type {array.dtype}, and the matrix of {self.dtype}: convert one of them"
+            message = f"x has elements of type {array.dtype}, but the matrix of {self.dtype}: convert one of them"
             raise TypeError(message)
         return True

@@ -21,20 +21,20 @@ from ._progress import Callback, listener, stopping
 
 @dataclass(frozen=True)
 class PagerankReport:
-    """What came of `pagerank`."""
+    """The outcome of `pagerank`."""
 
     outcome: str
-    """How it ended, as in `Report`."""
+    """The reason for ending, as in `Report`."""
     converged: bool
     """Whether the ranks changed by at most the tolerance in the last iteration."""
     interrupted: bool
-    """Whether Ctrl-C ended it."""
+    """Whether Ctrl-C interrupted it."""
     iterations: int
-    """Iterations done."""
+    """Number of iterations."""
     history: npt.NDArray[np.float64] = field(repr=False)
-    """The L1 norm of the change in each iteration."""
+    """L1 norm of the change in each iteration."""
     seconds: float
-    """Time in all."""
+    """Total time."""
 
 
 def pagerank(
@@ -48,14 +48,13 @@ def pagerank(
     timeout: float | None = None,
     callback: Callback | None = None,
 ) -> tuple[Any, PagerankReport]:
-    """The PageRanks of the vertices of a graph, which add up to 1, and a report.
+    """Returns the PageRanks of the vertices of a graph, which add up to 1, and a report.
 
-    `graph` is anything that `matrix` takes: an entry in row i and column j is an edge from vertex i to vertex j of that
-    weight. A vertex without edges passes its rank on by `personalization`, a number for each vertex, as all do with the
-    share 1 - damping; the same for all unless it is given. Without `device`, it is that of a `Matrix`, or as for
-    `matrix`. Where `personalization` or the arrays of the graph are on a GPU, so are the ranks, in an array of the same
-    library; what is iterated with is made on the host, as of any graph. Converged when the ranks change by at most tol in
-    the L1 norm.
+    `graph` is anything that `matrix` takes: an entry in row i and column j is an edge from vertex i to vertex j with that
+    weight. A vertex without edges distributes its rank by `personalization`, one number per vertex, as all vertices do with
+    the share 1 - damping; by default, equally. `device` defaults to that of a `Matrix`, or as for `matrix`. If
+    `personalization` or the arrays of the graph are on a GPU, so are the ranks, in an array of the same library; the
+    transition matrix is made on the host, as for any graph. Converged when the ranks change by at most tol in the L1 norm.
 
     >>> import scipy.sparse, warp_spmv
     >>> graph = scipy.sparse.coo_array(([1.0, 1.0, 1.0], ([0, 1, 2], [2, 2, 0])))
@@ -68,11 +67,11 @@ def pagerank(
     arrays = _gpu.sparse_arrays(graph)
     if arrays is not None:
         kind = gpu_array("the graph", arrays[2])
-        # Checks them, and copies nothing.
+        # Checks the arrays without copying them.
         graph = matrix(graph, "csr-vector", device)
         if personalization is not None and not is_on_gpu(personalization):
             its = _gpu.kind_of(personalization)
-            raise TypeError(f"personalization is a {its} in the host's memory, and the graph is on a GPU")
+            raise TypeError(f"personalization is a {its} in host memory, but the graph is on a GPU")
         return _pagerank_on_gpu(graph, kind, damping, personalization, device, stop, callback)
     if is_on_gpu(personalization):
         kind = gpu_array("personalization", personalization)
@@ -101,7 +100,7 @@ def _pagerank_on_gpu(
     stop: dict[str, Any],
     callback: Callback | None,
 ) -> tuple[Any, PagerankReport]:
-    """The ranks in an array of the library and the type of `kind`, which is on a GPU."""
+    """Returns the ranks in an array of the library and type of `kind`, which is on a GPU."""
     its = f"cuda:{kind.device or 0}"
     operator = graph if isinstance(graph, Matrix) else matrix(graph, "csr-vector", "cpu")
     place = ("cuda:0" if device == "cuda" else device) or (operator.device if graph is operator else its)

@@ -1,4 +1,4 @@
-"""Approximations of the inverse of a matrix, made once and kept."""
+"""Approximate inverses of a matrix, made once and kept."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Level(NamedTuple):
     """A level of multigrid."""
 
     unknowns: int
-    """Rows of its matrix."""
+    """Number of rows of its matrix."""
     entries: int
-    """Entries of its matrix."""
+    """Number of entries of its matrix."""
     solved: str | None
-    """How it is solved, if it is the last one."""
+    """How the level is solved, if it is the last one."""
 
 
 class Preconditioner(Operator):
-    """An approximation of the inverse of a square matrix, on its device: for `solve` and `eigsh`, and as `M=` for SciPy's
-    and CuPy's solvers. `M @ r` takes arrays as `A @ x` does.
+    """An approximate inverse of a square matrix, on its device: for `solve` and `eigsh`, and as `M=` for SciPy's and
+    CuPy's solvers. `M @ r` takes the same arrays as `A @ x`.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ class Preconditioner(Operator):
     name
         As for `solve`.
     near_null_space
-        For "amg": vectors that the matrix makes small, up to 32, in the columns of an array in the host's memory; coarse
-        levels represent them. Constants unless they are given, one for each unknown of a node.
+        For "amg": up to 32 vectors that the matrix makes small, in the columns of an array in host memory; coarse levels
+        represent them. By default, constants, one per unknown of a node.
     coordinates
-        For "amg" of elasticity: the 2 or 3 coordinates of each node, a row each, in the host's memory. A node has as many
-        unknowns, displacements one after the other, and coarse levels represent the rigid body modes.
+        For "amg" of elasticity: 2 or 3 coordinates per node, one row per node, in host memory. A node has the same number
+        of unknowns, its consecutive displacements, and coarse levels represent the rigid body modes.
     updates
-        Whether `refresh` will be called often: what it needs is then kept, in the host's memory.
+        Whether `refresh` will be called often: the data that it needs is then kept in host memory.
 
     >>> import numpy as np, scipy.sparse.linalg, warp_spmv
     >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:5:40"), device="cpu")
@@ -64,7 +64,7 @@ class Preconditioner(Operator):
         operator = A if isinstance(A, Matrix) else matrix(A)
         rows, columns = operator.shape
         if near_null_space is not None and coordinates is not None:
-            raise ValueError("near_null_space and coordinates are given, expected one of them")
+            raise ValueError("both near_null_space and coordinates are given, expected one of them")
         vectors = places = None
         if near_null_space is not None:
             given = on_host("near_null_space", near_null_space)
@@ -91,7 +91,7 @@ class Preconditioner(Operator):
 
     @property
     def name(self) -> str:
-        """The name, with all numbers and options that are not the default."""
+        """The name, with all numbers and non-default options."""
         return self._made.name
 
     @property
@@ -101,13 +101,12 @@ class Preconditioner(Operator):
 
     @property
     def levels(self) -> list[Level]:
-        """The levels of multigrid, the finest first; none of another preconditioner."""
+        """The levels of multigrid, finest first; empty for other preconditioners."""
         return [Level(*level) for level in self._made.levels()]
 
     def refresh(self) -> None:
-        """Makes it that of the values that the matrix has now, after `Matrix.update_values`. The bits are those of a new
-        one. With `updates=True`, what follows from the pattern alone is not made anew. Where this fails, it stays what it
-        was.
+        """Updates it to the current values of the matrix, after `Matrix.update_values`. The bits equal those of a new one.
+        With `updates=True`, data that depends only on the pattern is not rebuilt. On failure, it stays unchanged.
 
         >>> import scipy.sparse, warp_spmv
         >>> A = warp_spmv.matrix(scipy.sparse.csr_array([[2.0, 0.0], [0.0, 4.0]]), format="csr-vector", device="cpu")
@@ -125,11 +124,11 @@ class Preconditioner(Operator):
 
     @property
     def T(self) -> Operator:
-        raise TypeError("products with the transpose of a preconditioner are not there")
+        raise TypeError("products with the transpose of a preconditioner are not supported")
 
     @property
     def H(self) -> Operator:
-        raise TypeError("products with the transpose of a preconditioner are not there")
+        raise TypeError("products with the transpose of a preconditioner are not supported")
 
     def _call_on_gpu(self, alpha: Factor, x: Place, beta: Factor, y: Place, streams: list[int]) -> None:
         _native.gpu_precondition(self._made, alpha, x, beta, y, streams)
@@ -146,7 +145,7 @@ class Preconditioner(Operator):
         columns: tuple[int, bool] | None = None,
     ) -> None:
         if columns is not None:
-            raise TypeError("a preconditioner multiplies no several vectors on a GPU: multiply with each")
+            raise TypeError("a preconditioner cannot multiply several vectors on a GPU: multiply each one")
         self._call_on_gpu(alpha, x.place, beta, y.place, _gpu.streams(x, y))
 
     def __repr__(self) -> str:
@@ -155,7 +154,7 @@ class Preconditioner(Operator):
 
 
 def given(operator: Matrix, preconditioner: Any, near_null_space: Any = None, coordinates: Any = None) -> Any:
-    """What the native part takes as a preconditioner."""
+    """Returns a preconditioner as the native part takes it."""
     represented = near_null_space is not None or coordinates is not None
     if isinstance(preconditioner, str):
         if not represented:
@@ -164,7 +163,7 @@ def given(operator: Matrix, preconditioner: Any, near_null_space: Any = None, co
         return made._made
     if represented:
         what = "coordinates" if near_null_space is None else "near_null_space"
-        raise ValueError(f"{what} goes with preconditioner='amg', or with a Preconditioner when that is made")
+        raise ValueError(f"{what} requires preconditioner='amg', or belongs to the construction of a Preconditioner")
     if preconditioner is None:
         return None
     if not isinstance(preconditioner, Preconditioner):
@@ -173,12 +172,12 @@ def given(operator: Matrix, preconditioner: Any, near_null_space: Any = None, co
     for what in ("dtype", "device"):
         its, expected = getattr(preconditioner, what), getattr(operator, what)
         if its != expected:
-            raise ValueError(f"preconditioner has {what} {its}, and the matrix {expected}")
+            raise ValueError(f"preconditioner has {what} {its}, but the matrix {expected}")
     return preconditioner._made
 
 
 def _function(operator: Matrix, preconditioner: Any) -> Any:
-    """A function of one array of NumPy, of what approximates the inverse for SciPy's solvers, too."""
+    """Returns a function of one NumPy array, also from approximate inverses as SciPy's solvers take them."""
     multiply = preconditioner
     is_matrix = scipy.sparse.issparse(preconditioner) or isinstance(preconditioner, np.ndarray)
     if is_matrix or hasattr(preconditioner, "matvec"):
@@ -190,7 +189,7 @@ def _function(operator: Matrix, preconditioner: Any) -> Any:
         expected = "a name, a Preconditioner, a LinearOperator or a function"
         raise TypeError(f"preconditioner is a {kind}, expected {expected}")
     if operator.device != "cpu":
-        what = f"preconditioner is a {_gpu.kind_of(preconditioner)}, which is for a matrix on the CPU"
+        what = f"preconditioner is a {_gpu.kind_of(preconditioner)}, which requires a matrix on the CPU"
         raise TypeError(f"{what}, and this one is on {operator.device}")
 
     def approximate(r: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What solvers share: when they stop, and what they tell on the way."""
+"""Common to solvers: stopping criteria and progress."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ._arguments import count, number
 
 
 class Progress(NamedTuple):
-    """Where a solver is."""
+    """The progress of a solver."""
 
     iteration: int
-    """The iteration, from 1 on."""
+    """The one-based iteration."""
     residual_norm: float
-    """The norm of the residual after it, as the method computes it; of PageRank, the L1 norm of the change."""
+    """The norm of the residual after it, as the method computes it; for PageRank, the L1 norm of the change."""
     seconds: float
-    """Time since the beginning."""
+    """Elapsed time."""
 
 
 Callback = Callable[[Progress], object]

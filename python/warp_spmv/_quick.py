@@ -1,7 +1,7 @@
-"""Vectors of PyTorch and CuPy, described in as little time as that takes: a product with a small matrix takes a GPU a few
-microseconds, and the time of the call is added to them.
+"""Fast descriptions of vectors of PyTorch and CuPy: a product with a small matrix takes a GPU a few microseconds, to which
+the time of the call is added.
 
-Nothing is unchecked for it: what is not as usual is None here, and `_gpu` looks at it again and says what is wrong.
+No check is skipped: for anything unusual, the result here is None, and `_gpu` examines it again and reports the error.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Torch:
     def __init__(self, torch: Any) -> None:
         self._types = {np.dtype(name): getattr(torch, name) for name in _NAMES}
         self._strided = torch.strided
-        # The number without the object around it, where this version has that.
+        # The bare handle, if this version provides it.
         number = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self._stream = number or (lambda device: torch.cuda.current_stream(device).cuda_stream)
 
     def address(self, tensor: Any, length: int, dtype: np.dtype[Any], device: int) -> int | None:
-        """Where a vector lies, if it is of this length and type, contiguous, on this GPU, and nothing but its memory."""
+        """Returns the address of a vector if it is plain, contiguous, of this length and type, and on this GPU."""
         usual = (
             tensor.is_cuda
             and tensor.shape == (length,)
@@ -38,12 +38,12 @@ class Torch:
         return tensor.data_ptr() if usual else None
 
     def empty(self, tensor: Any, length: int) -> tuple[Any, int]:
-        """A new vector of the same type on the same GPU, and where it lies: sooner than `torch.empty` makes one."""
+        """Returns a new vector of the same type on the same GPU, and its address: faster than `torch.empty`."""
         vector = tensor.new_empty(length)
         return vector, vector.data_ptr()
 
     def stream(self, device: int) -> int:
-        """The stream that the library works on now, in this thread."""
+        """Returns the current stream of the library in this thread."""
         return self._stream(device) or 1
 
 
@@ -65,7 +65,7 @@ class CuPy:
         return array.data.ptr if usual else None
 
     def empty(self, array: Any, length: int) -> tuple[Any, int] | None:
-        """As for PyTorch, if that GPU is the current one."""
+        """As for PyTorch, if the GPU is the current one."""
         vector = self._empty(length, array.dtype)
         return (vector, vector.data.ptr) if vector.device.id == array.device.id else None
 
@@ -78,7 +78,7 @@ _libraries: dict[type, Torch | CuPy | None] = {np.ndarray: None}
 
 
 def library_of(array: object) -> Torch | CuPy | None:
-    """The library of an array, if it is one of these two and no subclass's."""
+    """Returns the library of an array, if it is one of these two and the array is not of a subclass."""
     kind = type(array)
     try:
         return _libraries[kind]

@@ -1,4 +1,4 @@
-"""Systems of equations."""
+"""Linear systems."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from ._progress import Callback, listener, stopping
 
 @dataclass(frozen=True)
 class Report:
-    """What came of `solve`."""
+    """The outcome of `solve`."""
 
     outcome: str
-    """How it ended: "converged", "iteration limit", "time limit", "stopped by the caller", "stagnated", or
-    "breakdown: " and why."""
+    """The reason for ending: "converged", "iteration limit", "time limit", "stopped by the caller", "stagnated", or
+    "breakdown: " and the cause."""
     converged: bool
-    """Whether the norm of b - A x, computed anew at the end, is within the tolerance."""
+    """Whether the norm of b - A x, recomputed at the end, is within the tolerance."""
     interrupted: bool
-    """Whether Ctrl-C ended it."""
+    """Whether Ctrl-C interrupted it."""
     iterations: int
-    """Iterations done."""
+    """Number of iterations."""
     residual_norm: float
-    """The norm of b - A x for the x returned, computed anew."""
+    """The norm of b - A x for the returned x, recomputed."""
     right_hand_side_norm: float
     """The norm of b."""
     history: npt.NDArray[np.float64] = field(repr=False)
-    """The norm of b - A x for the first x, then that of the residual after each iteration as the method computes it."""
+    """The norm of b - A x for the initial x, then that of the residual after each iteration, as the method computes it."""
     restarts: int
-    """How often the method began anew from the x that it had."""
+    """Number of restarts from the current iterate."""
     seconds: float
-    """Time in all."""
+    """Total time."""
 
 
 def solve(
@@ -57,42 +57,43 @@ def solve(
     timeout: float | None = None,
     callback: Callback | None = None,
 ) -> tuple[Any, Any]:
-    """Solves A x = b on the matrix's device; x and a `Report`. Where b has columns, so has x, and the reports are a list.
+    """Solves A x = b on the matrix's device, and returns x and a `Report`. If b has columns, so has x, and the reports are
+    a list.
 
-    That a method fails is no exception, but said by the report; x is then the last iterate. Ctrl-C ends it the same
-    way.
+    A failure of the method raises no exception; the report states it, and x is the last iterate. Ctrl-C also stops the
+    solve this way.
 
     Parameters
     ----------
     A
         A `Matrix`, or what `matrix` takes.
     b, x0
-        The right-hand side, and the x to begin with, zeros unless it is given; or an array of several in its columns. Where
-        they are on the matrix's GPU, x is there as well, in an array of the same library: they are used where they lie, in
-        the order of the stream that the library works on, and have to be contiguous and of the matrix's type. Of several
-        whose rows come first, the library makes a copy there.
+        The right-hand side and the initial x, by default zeros; or arrays of several in their columns. If they are on the
+        matrix's GPU, so is x, in an array of the same library: they are used in place, in the order of the stream that the
+        library works on, and must be contiguous and of the matrix's type. The library copies several columns in C order
+        there.
     method
         "cg" and "pipelined-cg" for symmetric positive definite matrices, "minres" for symmetric ones, "bicgstab" and
-        "gmres" for any, "chebyshev". Where symmetric is asked for, a complex matrix must be Hermitian. Columns are solved
-        for one after the other, each with a report of its own. "block-cg", for symmetric positive definite matrices of
-        real numbers, takes up to 32 together, in fewer iterations, without a preconditioner, and with one report: the norms
-        are then Frobenius norms of all columns, and it breaks down where some columns of the residual make up others.
+        "gmres" for any, "chebyshev". If symmetry is required, a complex matrix must be Hermitian. Columns are solved
+        sequentially, with one report per column. "block-cg", for real symmetric positive definite matrices, solves up to 32
+        columns together, in fewer iterations, without a preconditioner, and with one report: the norms are then Frobenius
+        norms of all columns, and it breaks down if columns of the residual become linearly dependent.
     preconditioner
-        An approximation of the inverse of A: "jacobi", "block-jacobi", "neumann", "chebyshev", "ilu0", "ilu0-coloured",
+        An approximate inverse of A: "jacobi", "block-jacobi", "neumann", "chebyshev", "ilu0", "ilu0-coloured",
         "ilu0-sweeps", "ic0", "ic0-coloured", "ic0-sweeps"; "block-jacobi", "neumann", "chebyshev" and the sweeps may end
-        in a number, as in "block-jacobi-8". "amg" is multigrid, "saddle" multigrid for saddle points; their options come
-        after a colon, as in "amg:cycle=w,node=3". Or a `Preconditioner` that was made before; or, for a matrix on the CPU,
-        what SciPy's solvers take as M, such as a `LinearOperator`, or a function that gets an array of NumPy and returns one:
-        what it raises is raised here.
+        in a number, as in "block-jacobi-8". "amg" is multigrid, "saddle" multigrid for saddle points; their options follow
+        a colon, as in "amg:cycle=w,node=3". Or an existing `Preconditioner`; or, for a matrix on the CPU, anything that
+        SciPy's solvers take as M, such as a `LinearOperator`, or a function from a NumPy array to a NumPy array, whose
+        exceptions propagate.
     near_null_space, coordinates
         For "amg", as for `Preconditioner`.
     tol, atol
         Converged when the norm of b - A x is at most tol times that of b, or at most atol.
     maxiter, timeout
-        Iterations and seconds at most, for each column.
+        Largest number of iterations and of seconds per column.
     callback
-        Called with a `Progress` for each iteration: on the CPU at once, on a GPU after each sixteenth. A true result
-        ends the solve, that of later columns too, and so does an exception, which `solve` then raises.
+        Called with a `Progress` for each iteration: on the CPU immediately, on a GPU after every sixteenth. A true result
+        stops the solve, including later columns; so does an exception, which `solve` then raises.
 
     >>> import numpy as np, warp_spmv
     >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:5:20"), device="cpu")

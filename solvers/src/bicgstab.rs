@@ -11,17 +11,17 @@ use crate::dense::{
     BicgstabDirection, BicgstabUpdate, CgUpdate, Dot, ONE, PreconditionedBicgstabUpdate, Program, ScaledTwice, Step,
 };
 
-/// BiCGSTAB (van der Vorst 1992, §3), for any regular matrix. The preconditioner is on the right, so that the residual is
-/// that of A x = b. It can break down, or stagnate where the matrix has eigenvalues near the imaginary axis;
+/// BiCGSTAB (van der Vorst 1992, §3), for any regular matrix. It is preconditioned from the right, so the residual is that
+/// of A x = b. It can break down, or stagnate if the matrix has eigenvalues near the imaginary axis;
 /// [`Gmres`](super::Gmres) does not break down.
 ///
-/// An iteration takes two products with the matrix, two with the preconditioner, and reads and writes 18 vectors, with a
-/// preconditioner 19. Vectors besides b and x: 5, or 7. For complex numbers it reads and writes 3 times as many, and there
-/// are 14, or 15.
+/// An iteration takes two products with the matrix and two with the preconditioner; it reads and writes 18 vectors, or 19
+/// with a preconditioner. Vectors besides b and x: 5, or 7. For complex numbers it reads and writes 3 times as many, and
+/// keeps 14 vectors, or 15.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bicgstab;
 
-/// r · r̃, of the residual with the first one. The sums of a pass are in [`SQUARE`] and [`NEW_RHO`].
+/// r · r̃: the residual and the first residual. The sums of a pass are in [`SQUARE`] and [`NEW_RHO`].
 const RHO: u32 = FIRST_METHOD_SLOT;
 const SQUARE: u32 = RHO + 1;
 const NEW_RHO: u32 = RHO + 2;

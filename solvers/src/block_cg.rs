@@ -13,14 +13,14 @@ use super::operator::Operator;
 use super::ranks::Ranks;
 use crate::dense::{Columns, ColumnsMut, Dot, ONE, Program, Scaled, Step};
 
-/// A applied to each of several vectors that are one after the other in an array, as one operator.
+/// A applied to each of several vectors stored consecutively in one array, as one operator.
 pub struct Columnwise<O> {
     operator: O,
     columns: usize,
 }
 
 impl<O> Columnwise<O> {
-    /// The operator for so many vectors.
+    /// Creates the operator for `columns` vectors.
     pub fn new(operator: O, columns: usize) -> Self {
         Self { operator, columns }
     }
@@ -47,15 +47,15 @@ impl<T: Real, E: Executor, O: Operator<T, E>> Operator<T, E> for Columnwise<O> {
 }
 
 /// Block conjugate gradients (O'Leary 1980, §2) for A X = B with several columns in X and B and a symmetric positive
-/// definite matrix and preconditioner: the columns search together, so that it takes fewer iterations than each alone.
-/// The operator and the preconditioner are [`Columnwise`] ones, and b and x hold the columns one after the other. The
-/// tolerance is on the Frobenius norm of B − A X.
+/// definite matrix and preconditioner. The columns share their search directions, which takes fewer iterations than solving
+/// each alone. The operator and the preconditioner are [`Columnwise`], and b and x hold the columns consecutively. The
+/// tolerance applies to the Frobenius norm of B − A X.
 ///
-/// It breaks down when the directions become linearly dependent, as they do when columns of B − A X are: leave columns
-/// of B out that others make up.
+/// It breaks down when the directions become linearly dependent, which happens when columns of B − A X are: omit columns of
+/// B that are combinations of others.
 ///
-/// An iteration takes a product with the operator, one with the preconditioner, 3 products of blocks with each other and 3
-/// combinations of columns, and some k³ steps of one thread for k columns. Blocks besides B and X: 4.
+/// An iteration takes a product with the operator, one with the preconditioner, 3 products of blocks with each other, 3
+/// combinations of columns, and about k³ steps of one thread for k columns. Blocks besides B and X: 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockCg {
     /// k: number of columns, from 1 to [`BlockCg::MOST_COLUMNS`].
@@ -73,19 +73,19 @@ impl BlockCg {
 
 const SQUARE: u32 = FIRST_METHOD_SLOT;
 const NORM: u32 = SQUARE + 1;
-/// The share of a diagonal entry that a pivot must be above.
+/// A pivot must be above this fraction of its diagonal entry.
 const SMALLEST_PIVOT: u32 = SQUARE + 2;
 const LEAST: u32 = SQUARE + 3;
 const FIRST_ARRAY: u32 = SQUARE + 4;
 
-/// Where the small matrices are among the slots, column by column.
+/// Layout of the small matrices among the slots, by columns.
 #[derive(Clone, Copy)]
 struct Layout {
     columns: u32,
 }
 
 impl Layout {
-    /// Pᵀ A P, and its Cholesky factor.
+    /// Pᵀ A P and its Cholesky factor.
     fn factor(self, row: u32, column: u32) -> u32 {
         FIRST_ARRAY + column * self.columns + row
     }
@@ -128,14 +128,14 @@ impl Layout {
         Ok(steps)
     }
 
-    /// After these steps, the weights W become the solution of L Lᵀ Y = W.
+    /// Returns steps that replace the weights W by the solution of L Lᵀ Y = W.
     ///
     /// # Errors
     /// When memory runs out.
     fn solution(self, mut steps: Vec<Step>) -> Result<Vec<Step>, Error> {
         for column in 0..self.columns {
             let weight = |row| self.weights() + column * self.columns + row;
-            // A step for each row and each pair of rows, there and back.
+            // One step per row and per pair of rows, forward and backward.
             reserve(&mut steps, (self.columns * (self.columns + 1)) as usize)?;
             for row in 0..self.columns {
                 steps.extend((0..row).map(|k| Step::subtract_product(weight(row), self.factor(row, k), weight(k))));
@@ -235,7 +235,7 @@ impl<T: Real, E: Executor> Iteration<T, E> for BlockCgIteration<T, E> {
         space.pass(Dot, [], [&*r, &*r], [])?;
         space.finish(SQUARE, &self.checked)?;
         precondition(problem, z)?;
-        // What makes the next directions conjugate to these: β = −(Pᵀ A P)⁻¹ Qᵀ Z.
+        // β = −(Pᵀ A P)⁻¹ Qᵀ Z makes the next directions conjugate to these.
         let space = &mut problem.space;
         space.gram::<T>(Columns::in_array(q, columns)?, Columns::in_array(z, columns)?)?;
         space.finish(weights, &self.solved)?;

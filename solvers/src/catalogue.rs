@@ -1,4 +1,4 @@
-//! The methods by name: the one place that lists them. All take complex matrices, with the inner product xᴴ y.
+//! The methods by name, listed only here. All take complex matrices, with the inner product xᴴ y.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,17 +37,17 @@ pub enum MethodName {
     Chebyshev,
 }
 
-/// Iterations of a cycle of GMRES, as in most libraries.
+/// Iterations per cycle of GMRES, as in most libraries.
 const CYCLE: u32 = 30;
 
-/// Steps of the estimate of a spectrum.
+/// Steps for estimating a spectrum.
 const SPECTRUM_STEPS: usize = 20;
 
 impl MethodName {
     /// Every method.
     pub const ALL: &[Self] = &[Self::Cg, Self::PipelinedCg, Self::Minres, Self::Bicgstab, Self::Gmres, Self::Chebyshev];
 
-    /// The name, as [`FromStr`] takes it.
+    /// Returns the name that [`FromStr`] parses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cg => "cg",
@@ -59,22 +59,24 @@ impl MethodName {
         }
     }
 
-    /// What it is, and for which matrices.
+    /// Returns a description: the method and the matrices it is for.
     pub fn about(self) -> &'static str {
         match self {
             Self::Cg => "Conjugate gradients, for symmetric or Hermitian positive definite matrices",
-            Self::PipelinedCg => "The same with one reduction in an iteration: faster on a GPU for small matrices",
+            Self::PipelinedCg => "The same with one reduction per iteration: faster on a GPU for small matrices",
             Self::Minres => "Minimal residuals, for symmetric or Hermitian matrices, indefinite ones too",
             Self::Bicgstab => "Stabilized biconjugate gradients, for any matrix",
             Self::Gmres => "Generalized minimal residuals in cycles of 30, for any matrix",
-            Self::Chebyshev => "Chebyshev's iteration, for matrices as conjugate gradients; the spectrum is estimated",
+            Self::Chebyshev => {
+                "Chebyshev iteration, for the same matrices as conjugate gradients; estimates the spectrum"
+            }
         }
     }
 
     /// [`Solver::solve`] by this method.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Solver::solve`].
     pub fn solve<T: Scalar, E: Executor>(
         self,
         solver: &mut Solver<'_, T, E>,
@@ -87,7 +89,7 @@ impl MethodName {
     /// [`Refinement::solve`] with corrections by this method.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Refinement::solve`].
     pub fn refine<T: Real, S: Real, E: Executor>(
         self,
         refinement: &mut Refinement<'_, T, S, E>,
@@ -117,7 +119,7 @@ impl MethodName {
     }
 }
 
-/// What solves a system of `T` by a method that works in `S`.
+/// Solves a system of `T` by a method that works in `S`.
 trait SolvesBy<T: Scalar, S: Scalar, E: Executor> {
     fn solve_by<M: Method<S, E>>(
         &mut self,

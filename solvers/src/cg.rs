@@ -11,12 +11,12 @@ use crate::dense::{Axpby, CgUpdate, Dot, ONE, Program, Scaled, Step};
 /// Conjugate gradients (Hestenes & Stiefel 1952), for symmetric or Hermitian positive definite matrices and
 /// preconditioners.
 ///
-/// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 11 vectors, with a
-/// preconditioner 13. Vectors besides b and x: 3, or 4.
+/// An iteration takes a product with the matrix and one with the preconditioner; it reads and writes 11 vectors, or 13 with
+/// a preconditioner. Vectors besides b and x: 3, or 4.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cg;
 
-/// r · z, of the residual with the preconditioned residual.
+/// r · z: the residual and the preconditioned residual.
 const RHO: u32 = FIRST_METHOD_SLOT;
 /// p · A p.
 const CURVATURE: u32 = RHO + 1;

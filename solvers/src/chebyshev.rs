@@ -11,21 +11,21 @@ use crate::dense::{Axpby, CgUpdate, ONE, Program, Scaled, Step};
 
 /// Chebyshev iteration (Saad 2003, algorithm 12.1), for symmetric or Hermitian positive definite matrices and
 /// preconditioners whose spectrum is known or [estimated](SpectralBounds::estimate): no step length depends on a product
-/// of vectors. It diverges if the largest eigenvalue is beyond the bounds, and slows down if the smallest one is.
+/// of vectors. It diverges if the largest eigenvalue is outside the bounds, and slows down if the smallest one is.
 ///
-/// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 9 vectors. Vectors
+/// An iteration takes a product with the matrix and one with the preconditioner, and reads and writes 9 vectors. Vectors
 /// besides b and x: 3, or 4.
 #[derive(Clone, Copy, Debug)]
 pub struct Chebyshev {
-    /// Where the eigenvalues of M A are, or of A if there is no preconditioner.
+    /// Bounds of the eigenvalues of M A, or of A without a preconditioner.
     pub bounds: SpectralBounds,
 }
 
-/// 1 / θ, of the middle of the spectrum: all else is the same for spectra of any size.
+/// 1 / θ, where θ is the middle of the spectrum. Everything else is independent of the spectrum's scale.
 const INVERSE: u32 = FIRST_METHOD_SLOT;
-/// (δ / θ)², of half the length of the spectrum.
+/// (δ / θ)², where δ is half the length of the spectrum.
 const SQUARED_SHARE: u32 = INVERSE + 1;
-/// ρ θ / δ in the names of the book, which is there for δ = 0 as well.
+/// ρ θ / δ in the names of the book, defined for δ = 0 as well.
 const TAU: u32 = INVERSE + 2;
 const NEW_TAU: u32 = INVERSE + 3;
 /// The coefficients of the next direction.
@@ -37,7 +37,7 @@ const SLOTS: u32 = 8;
 
 /// The vectors and programs of [`Chebyshev`].
 pub struct ChebyshevIteration<T: Scalar, E: Executor> {
-    /// What is added to x next.
+    /// The next update of x.
     d: Vector<T, E>,
     /// A d.
     q: Vector<T, E>,
@@ -56,7 +56,7 @@ impl<T: Scalar, E: Executor> Method<T, E> for Chebyshev {
 
     fn prepare(&self, problem: &Problem<'_, T, E>) -> Result<ChebyshevIteration<T, E>, Error> {
         let SpectralBounds { smallest, largest } = self.bounds;
-        // Written so that a NaN is refused.
+        // Written so that a NaN is rejected.
         let valid = smallest > 0.0 && smallest <= largest && largest.is_finite();
         if !valid {
             let value = format!("from {smallest} to {largest}");

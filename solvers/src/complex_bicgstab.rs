@@ -1,8 +1,8 @@
 //! BiCGSTAB for complex numbers.
 //!
-//! Passes have real coefficients only. So a vector v that is multiplied with a complex number is taken apart to (v, −i v), of
-//! which a combination with the real and the imaginary part of the conjugate c̄ makes c v; products of it with w are those
-//! parts of the conjugate of vᴴ w. Hence all numbers are kept as their conjugates.
+//! Passes have only real coefficients. A vector v to be multiplied by a complex number is therefore split into (v, −i v):
+//! combining these with the real and imaginary parts of the conjugate c̄ gives c v, and their products with w are the real
+//! and imaginary parts of the conjugate of vᴴ w. Hence all numbers are stored as their conjugates.
 
 use cuda_std::GpuScalar;
 use host::error::Error;
@@ -14,7 +14,7 @@ use super::complex_steps::{Pair, SCRATCH_SLOTS, divide, multiply, pair, size};
 use super::method::{FIRST_METHOD_SLOT, NOT_FINITE, Problem, breakdown_code, preconditioned};
 use crate::dense::{Apart, Axpby, Columns, ColumnsMut, Dot, Multicolumn, ONE, Program, Scaled, Space, Step};
 
-/// r̃ᴴ r, of the residual with the first one.
+/// r̃ᴴ r: the first residual and the residual.
 const RHO: Pair = pair(FIRST_METHOD_SLOT);
 const NEW_RHO: Pair = pair(RHO[0] + 2);
 /// r̃ᴴ A p.
@@ -29,7 +29,7 @@ const SQUARE: u32 = RHO[0] + 15;
 const NORM: u32 = RHO[0] + 16;
 const SCRATCH: u32 = RHO[0] + 17;
 
-/// The vectors and programs, with the names of the paper. Those in two columns are taken apart.
+/// The vectors and programs, with the names of the paper. Vectors stored in two columns are split.
 pub(super) struct ComplexIteration<T: Scalar, E: Executor> {
     apart: Apart<T, E>,
     /// r̃, the first residual.
@@ -52,7 +52,7 @@ pub(super) struct ComplexIteration<T: Scalar, E: Executor> {
     next: Program<E::Memory>,
 }
 
-/// y ← y ± c v for a v that is taken apart, where `sign` is 1 or −1.
+/// y ← y ± c v for a split v, where `sign` is 1 or −1.
 fn add<T: Scalar, E: Executor>(
     space: &mut Space<E>,
     sign: T::Real,

@@ -1,24 +1,24 @@
-//! Arithmetic on complex numbers in slots: the slots of the real part and of the imaginary part.
+//! Arithmetic on complex numbers in slots: one slot for the real part, one for the imaginary part.
 
 use crate::dense::{Step, ZERO};
 
 /// The slots of a complex number.
 pub(super) type Pair = [u32; 2];
 
-/// The slot and the one after it.
+/// A slot and the next one.
 pub(super) const fn pair(slot: u32) -> Pair {
     [slot, slot + 1]
 }
 
-/// Slots that [`divide`] takes for itself, and so the most.
+/// Scratch slots of [`divide`], which takes the most.
 pub(super) const SCRATCH_SLOTS: u32 = 6;
 
-/// |re| + |im| into `target`, which is 0 where the number is; the slot after it is used as well.
+/// |re| + |im| into `target`: zero only for the number 0. Also uses the next slot.
 pub(super) fn size(target: u32, [re, im]: Pair) -> [Step; 3] {
     [Step::magnitude(target, re), Step::magnitude(target + 1, im), Step::add(target, target, target + 1)]
 }
 
-/// target ← left · right, by way of three slots from `scratch` on.
+/// target ← left · right, with three scratch slots starting at `scratch`.
 pub(super) fn multiply([re, im]: Pair, [a, b]: Pair, [c, d]: Pair, scratch: u32) -> [Step; 6] {
     let [of_re, of_im, other] = [scratch, scratch + 1, scratch + 2];
     [
@@ -31,8 +31,8 @@ pub(super) fn multiply([re, im]: Pair, [a, b]: Pair, [c, d]: Pair, scratch: u32)
     ]
 }
 
-/// target ← left / right, by way of [`SCRATCH_SLOTS`] slots. Numbers of any size have quotients: the divisor is scaled
-/// before it is squared.
+/// target ← left / right, with [`SCRATCH_SLOTS`] scratch slots. Scaling the divisor before it is squared avoids overflow
+/// and underflow.
 pub(super) fn divide([re, im]: Pair, [a, b]: Pair, right: Pair, scratch: u32) -> Vec<Step> {
     let [largest, c, d, square, of_re, of_im] = std::array::from_fn(|slot| scratch + slot as u32);
     let mut steps = size(largest, right).to_vec();
@@ -69,7 +69,7 @@ mod tests {
 
     type C = Complex<f64>;
 
-    /// What steps make of two numbers.
+    /// Result of steps applied to two numbers.
     fn run(steps: &[Step], a: C, b: C) -> [f64; 2] {
         let mut space = Space::new(&Cpu::new(), FIRST_SLOT + 12, 1).unwrap();
         space.set(&(FIRST_SLOT..).zip([a.re, a.im, b.re, b.im]).collect::<Vec<_>>()).unwrap();
@@ -89,7 +89,7 @@ mod tests {
                 assert_eq!(run(&multiply(left, left, right, scratch), a, b), [product.re, product.im]);
                 let [re, im] = run(&divide(left, left, right, scratch), a, b);
                 assert!((C::new(re, im) - quotient).norm() < 1e-15 * quotient.norm(), "{a} / {b}: {re}, {im}");
-                // Whose square is no number.
+                // Numbers whose squares underflow.
                 let [re, im] = run(&divide(left, left, right, scratch), a * 1e-200, b * 1e-200);
                 assert!((C::new(re, im) - quotient).norm() < 1e-15 * quotient.norm(), "{a} / {b}: {re}, {im}");
             }

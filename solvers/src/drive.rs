@@ -1,4 +1,4 @@
-//! What all methods share: limits, history, callback, outcome.
+//! Shared by all methods: limits, history, callback, outcome.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
 use super::work::{Counted, Counter};
 use crate::dense::{Fill, ITERATION, Space, Step, ZERO};
 
-/// What a restart must at least divide the true residual norm by, or it was in vain.
+/// A restart must reduce the true residual norm by at least this factor.
 pub(super) const RESTART_GAIN: f64 = 2.0;
 
 /// Solves A x = b by any [`Method`].
@@ -48,45 +48,45 @@ pub struct Solver<'a, T: Scalar, E: Executor> {
 }
 
 impl<'a, T: Scalar, E: Executor> Solver<'a, T, E> {
-    /// A solver for this A, with the default options.
+    /// Creates a solver for `operator`, A, with the default options.
     pub fn new(executor: &'a E, operator: &'a mut dyn Operator<T, E>) -> Self {
         Self { executor, operator, preconditioner: None, options: Options::default(), callback: None }
     }
 
-    /// With a preconditioner: an approximation of the inverse of A.
+    /// Sets a preconditioner: an approximation of the inverse of A.
     pub fn preconditioner(self, preconditioner: &'a mut dyn Operator<T, E>) -> Self {
         Self { preconditioner: Some(preconditioner), ..self }
     }
 
-    /// With other options.
+    /// Sets the options.
     pub fn options(self, options: Options) -> Self {
         Self { options, ..self }
     }
 
-    /// With a callback that hears of each iteration, in order, whenever the host looks, and can stop the solver: at once
+    /// Sets a callback that receives each iteration in order, at every check by the host, and can stop the solver: at once
     /// with a [check interval](Options::check_interval) of 1, else at the end of the interval.
     pub fn callback(self, callback: Callback<'a>) -> Self {
         Self { callback: Some(callback), ..self }
     }
 
-    /// [`SpectralBounds::estimate`] for its matrix and preconditioner.
+    /// [`SpectralBounds::estimate`] for the solver's matrix and preconditioner.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`SpectralBounds::estimate`].
     pub fn estimate_spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error> {
         let preconditioner = self.preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
         SpectralBounds::estimate(self.executor, &mut *self.operator, preconditioner, steps)
     }
 
-    /// Solves A x = b, from the given x on. That a method fails is no error but an [`Outcome`]; x is then what it
-    /// had come to. If b is 0, then so is x.
+    /// Solves A x = b, starting from the given x. A failure of the method is an [`Outcome`], not an error; x then holds the
+    /// current iterate. If b is 0, x becomes 0.
     ///
-    /// Norms below 2^-300 or above 2^300, whose squares might be no numbers, make it solve a multiple of the system by a
-    /// power of two, which takes one more vector for b and three for x.
+    /// If norms are below 2^-300 or above 2^300, so that squares might be out of range, it solves the system scaled by a
+    /// power of two, which takes one extra vector for b and three for x.
     ///
     /// # Errors
-    /// When A is not square, a vector or the preconditioner does not fit it, an option means nothing, memory runs out, or
-    /// the device fails.
+    /// When A is not square, a vector or the preconditioner does not fit it, an option is invalid, memory runs out, or the
+    /// device fails.
     pub fn solve<M: Method<T, E>>(
         &mut self,
         method: &M,
@@ -110,18 +110,18 @@ impl<'a, T: Scalar, E: Executor> Solver<'a, T, E> {
     }
 }
 
-/// A system, and how it is solved this time.
+/// One attempt to solve a system.
 struct Attempt<'p, T: Scalar, E: Executor, M> {
     method: &'p M,
     b: &'p Vector<T, E>,
-    /// What the system is multiplied with.
+    /// The powers of two that scale the system.
     exponents: Exponents,
     /// When the first attempt began.
     begin: Instant,
 }
 
 impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
-    /// Solves A x = b where no square is beyond the range of numbers, or says what to scale.
+    /// Solves A x = b if no square is out of range; otherwise returns the required scaling.
     fn plain(&self, solver: &mut Solver<'_, T, E>, x: &mut Vector<T, E>) -> Result<Ended, Error> {
         let (executor, rows) = (solver.executor, self.b.len());
         let (_, all_rows) = place_of_part(&*solver.operator);
@@ -161,7 +161,7 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
         Run { problem, watch, counter, exponents: self.exponents }.solve(self.method)
     }
 
-    /// Solves A x = b by way of (2^o A) (2^(v − o) x) = 2^v b, whose numbers have squares. Powers of two round nothing.
+    /// Solves A x = b as (2^o A) (2^(v − o) x) = 2^v b, whose squares are in range. Scaling by powers of two is exact.
     fn scaled(&self, solver: &mut Solver<'_, T, E>, x: &mut Vector<T, E>) -> Result<Ended, Error> {
         let Exponents { vectors, operator } = self.exponents;
         let (of_vectors, of_operator) = (Scale::new(vectors), Scale::new(operator));
@@ -190,7 +190,7 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
             beyond @ Ended::Beyond(_) => return Ok(beyond),
         };
         if report.outcome == Outcome::Converged {
-            // What x loses where its own numbers are at the end of the range counts, too.
+            // Also counts what x loses where its own numbers are near the end of the range.
             let mut residual = executor.duplicate(&b)?;
             multiple.apply(-T::ONE, &ranger.scaled(x, of_x)?, T::ONE, &mut residual)?;
             report.residual_norm = ranger.norm(&residual)?;
@@ -207,17 +207,17 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
     }
 }
 
-/// The powers of two that a system is multiplied with, where its norms would have no squares: b and the residual, and A.
+/// The powers of two that scale a system whose norms have squares out of range: for b and the residual, and for A.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Exponents {
     vectors: i32,
     operator: i32,
 }
 
-/// What comes of an attempt.
+/// The result of an attempt.
 enum Ended {
     Report(Report),
-    /// The system is to be scaled first.
+    /// The system must be scaled first.
     Beyond(Exponents),
 }
 
@@ -226,7 +226,7 @@ struct Run<'a, T: Scalar, E: Executor> {
     problem: Problem<'a, T, E>,
     watch: Watch<'a>,
     counter: Counter<'a>,
-    /// What it is multiplied with.
+    /// The powers of two that scale the system.
     exponents: Exponents,
 }
 
@@ -255,7 +255,7 @@ impl<T: Scalar, E: Executor> Run<'_, T, E> {
                 _ if norm <= tolerance => Some(Outcome::Converged),
                 None if at_limit => Some(Outcome::IterationLimit),
                 None if norm * RESTART_GAIN > before => Some(Outcome::Stagnated),
-                // Rounding may be the reason: another start tells.
+                // Rounding may be the cause: restart to find out.
                 Some(Outcome::Breakdown(_)) if !at_limit && norm * RESTART_GAIN <= before => None,
                 ended => ended,
             };
@@ -296,8 +296,8 @@ impl<T: Scalar, E: Executor> Run<'_, T, E> {
         }))
     }
 
-    /// What to multiply A with where a method has failed, perhaps because of squares of what A makes of vectors. x is then
-    /// as good as any to begin with.
+    /// Returns the scaling of A after a failure that squares of products with A may have caused. x is then as good a
+    /// starting point as any.
     fn exponents_after(
         &mut self,
         outcome: Outcome,
@@ -320,7 +320,7 @@ impl<T: Scalar, E: Executor> Run<'_, T, E> {
         Ok(Some(Exponents { operator, ..self.exponents }))
     }
 
-    /// Sets the scalars back, but for what the steps of [`Problem::check`] compare with.
+    /// Resets the scalars, except those that the steps of [`Problem::check`] compare with.
     fn begin_at(&mut self, tolerance: f64) -> Result<(), Error> {
         self.problem.space.set(&[
             (ITERATION, self.watch.iterations as f64),
@@ -330,7 +330,7 @@ impl<T: Scalar, E: Executor> Run<'_, T, E> {
     }
 }
 
-/// A method at work.
+/// A running method.
 struct AtWork<'w, 'a, T: Scalar, E: Executor, I> {
     iteration: &'w mut I,
     problem: &'w mut Problem<'a, T, E>,
@@ -349,7 +349,7 @@ impl<T: Scalar, E: Executor, I: Iteration<T, E>> Repeated<E> for AtWork<'_, '_, 
     fn advance(&mut self) -> Result<(), Error> {
         let before = self.counter.done(self.problem.space.bytes_moved());
         self.iteration.advance(self.problem)?;
-        // It is the same every time.
+        // Every call moves the same number of bytes.
         self.counter.take(before, self.problem.space.bytes_moved());
         Ok(())
     }

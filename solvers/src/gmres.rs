@@ -1,7 +1,7 @@
 //! Restarted GMRES.
 //!
-//! Each small array has as many rows of numbers as a number has parts: real parts first, then imaginary parts. A rotation
-//! makes (c̄ a + s b, c b − s a) of (a, b); s is real, and so is the diagonal of the triangle.
+//! Each small array has one row per part of a number: the real parts first, then the imaginary parts. A rotation maps (a,
+//! b) to (c̄ a + s b, c b − s a); s is real, and so is the diagonal of the triangle.
 
 use cuda_std::GpuScalar;
 use host::error::Error;
@@ -16,15 +16,15 @@ use crate::dense::{
     Axpby, Blocks, ColumnsMut, Dot, Multicolumn, ONE, Part, PartMut, Program, Scaled, ScaledTwice, Step, ZERO,
 };
 
-/// GMRES(m) (Saad & Schultz 1986, §3), for any regular matrix. The preconditioner is on the right, so that the residual is
-/// that of A x = b. The basis is orthogonalised by classical Gram-Schmidt, done twice (Giraud, Langou & Rozložník 2005).
+/// GMRES(m) (Saad & Schultz 1986, §3), for any regular matrix. It is preconditioned from the right, so the residual is that
+/// of A x = b. The basis is orthogonalised by classical Gram-Schmidt, done twice (Giraud, Langou & Rozložník 2005).
 ///
-/// Iteration j of a cycle takes a product with the matrix, one with the preconditioner, and reads and writes about 4 j + 11
-/// vectors; x is updated at the end of a cycle, which takes one product more. Vectors besides b and x: m + 3, or m + 4. For
-/// complex numbers an iteration reads and writes about 20 vectors more, and there are about 8 more.
+/// Iteration j of a cycle takes a product with the matrix and one with the preconditioner, and reads and writes about 4 j +
+/// 11 vectors; x is updated at the end of a cycle, which takes one more product. Vectors besides b and x: m + 3, or m + 4.
+/// For complex numbers an iteration reads and writes about 20 more vectors, and about 8 more are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gmres {
-    /// m: iterations of a cycle, from 1 to [`Gmres::LONGEST_CYCLE`]. Never more than the matrix has rows are used.
+    /// m: iterations per cycle, from 1 to [`Gmres::LONGEST_CYCLE`], capped at the number of rows.
     pub cycle: u32,
 }
 
@@ -46,16 +46,16 @@ impl Default for Gmres {
 
 const SQUARE: u32 = FIRST_METHOD_SLOT;
 const NORM: u32 = SQUARE + 1;
-/// The norm of the next basis vector before it is 1, or of the residual at the start of a cycle, and 1 over it.
+/// Norm of the next basis vector before normalization, or of the residual at the start of a cycle, and its inverse.
 const LENGTH: u32 = SQUARE + 2;
 const INVERSE: u32 = SQUARE + 3;
-/// Columns of this cycle that x is still to get.
+/// Columns of this cycle not yet added to x.
 const COLUMNS: u32 = SQUARE + 4;
-/// What the steps of complex numbers need in between.
+/// Temporaries of complex arithmetic.
 const SCRATCH: [u32; 4] = [SQUARE + 5, SQUARE + 6, SQUARE + 7, SQUARE + 8];
 const FIRST_ARRAY: u32 = SQUARE + 9;
 
-/// Where the small arrays are among the slots.
+/// Layout of the small arrays among the slots.
 #[derive(Clone, Copy)]
 struct Layout {
     cycle: u32,
@@ -64,34 +64,34 @@ struct Layout {
 }
 
 impl Layout {
-    /// Entry `row`, `column` of the Hessenberg matrix, and of the triangle that it becomes.
+    /// Entry `row`, `column` of the Hessenberg matrix, which is turned into a triangle.
     fn entry(self, row: u32, column: u32) -> u32 {
         FIRST_ARRAY + column * (self.parts * self.cycle + 1) + row
     }
 
-    /// The two parts of a complex one; entries below the diagonal are not kept.
+    /// The two parts of a complex entry; entries below the diagonal are not stored.
     fn complex_entry(self, row: u32, column: u32) -> [u32; 2] {
         let re = self.entry(row, column);
         [re, re + column + 1]
     }
 
-    /// What the second orthogonalisation adds to a column.
+    /// Corrections to a column by the second orthogonalisation.
     fn correction(self) -> u32 {
         self.entry(0, self.cycle)
     }
 
-    /// The rotated right-hand side, one longer than a cycle.
+    /// The rotated right-hand side: one element more than a cycle has iterations.
     fn right_hand_side(self) -> u32 {
         self.correction() + self.parts * self.cycle
     }
 
-    /// The two parts of an element of it.
+    /// The two parts of one of its elements.
     fn complex_right_hand_side(self, row: u32) -> [u32; 2] {
         let re = self.right_hand_side() + row;
         [re, re + self.cycle + 1]
     }
 
-    /// The numbers c and s of a rotation, of c the real part.
+    /// The numbers c and s of a rotation; for complex numbers, the real part of c.
     fn rotation(self, number: u32) -> [u32; 2] {
         let first = self.right_hand_side() + self.parts * (self.cycle + 1);
         [first + number, first + self.cycle + number]
@@ -102,7 +102,7 @@ impl Layout {
         self.rotation(number)[1] + self.cycle
     }
 
-    /// What x gets of each basis vector.
+    /// The weights of the basis vectors in the update of x.
     fn weights(self) -> u32 {
         self.rotation(0)[0] + (1 + self.parts) * self.cycle
     }
@@ -111,8 +111,8 @@ impl Layout {
         self.weights() + self.parts * self.cycle - FIRST_METHOD_SLOT
     }
 
-    /// The end of an iteration, with the square of the next basis vector's length in [`SQUARE`]: the column is done, and
-    /// rotated to a column of a triangle.
+    /// Returns the steps that end an iteration, with the squared length of the next basis vector in [`SQUARE`]: completes
+    /// the column and rotates it into a column of the triangle.
     fn column<T: Scalar, E: Executor>(self, problem: &Problem<'_, T, E>, column: u32) -> Vec<Step> {
         let first = self.entry(0, column);
         let mut steps: Vec<_> = (0..self.parts * (column + 1))
@@ -122,12 +122,12 @@ impl Layout {
         steps.extend(if T::COMPLEX { self.rotated_complex(column) } else { self.rotated(column) });
         steps.push(Step::add(COLUMNS, COLUMNS, ONE));
         steps.extend(problem.check(NORM));
-        // Of length 0 only if the residual is 0.
+        // The length is 0 only if the residual is 0.
         steps.push(Step::divide_or_zero(INVERSE, ONE, LENGTH));
         steps
     }
 
-    /// Rotates a column and the right-hand side, and leaves the norm of the residual.
+    /// Rotates a column and the right-hand side, and stores the norm of the residual.
     fn rotated(self, column: u32) -> Vec<Step> {
         let (diagonal, below) = (self.entry(column, column), self.entry(column + 1, column));
         let (g, [c, s]) = (self.right_hand_side() + column, self.rotation(column));
@@ -164,7 +164,7 @@ impl Layout {
                 Step::copy(b, im),
                 Step::copy(c, re + 1),
                 Step::copy(d, im + 1),
-                // With the real part of c; then what its imaginary part makes of the numbers as they were.
+                // The real part of c first, then its imaginary part with the original numbers.
                 Step::rotate(re, cosine, sine),
                 Step::rotate(im, cosine, sine),
                 Step::subtract_product(im, of_cosine, a),
@@ -228,7 +228,7 @@ impl Layout {
         Ok(steps)
     }
 
-    /// The weight of one row, from those after it.
+    /// The weight of one row, from those of the rows after it.
     fn substitute(self, row: u32, columns: u32, steps: &mut Vec<Step>) {
         let (weights, g) = (self.weights(), self.right_hand_side());
         steps.push(Step::copy(weights + row, g + row));
@@ -267,7 +267,7 @@ pub struct GmresIteration<T: Scalar, E: Executor> {
     blocks: Blocks<T, E>,
     /// The vector that M and A are applied to.
     v: Vector<T, E>,
-    /// What the next basis vector is made of.
+    /// The vector that becomes the next basis vector.
     w: Vector<T, E>,
     /// M v, if there is a preconditioner.
     z: Option<Vector<T, E>>,
@@ -335,7 +335,7 @@ impl<T: Scalar, E: Executor> GmresIteration<T, E> {
                 space.pass(Axpby, [ONE, ONE], [&*z], [&mut **x])
             }
             _ if T::COMPLEX => {
-                // Where a step has stopped it, x must not become something else.
+                // If a step has stopped the arithmetic, x must not change.
                 self.blocks.combine(space, T::Real::ONE, basis, weights, T::Real::ZERO, (1, &mut self.v))?;
                 space.pass(Axpby, [ONE, ONE], [&self.v], [&mut **x])
             }
@@ -343,7 +343,7 @@ impl<T: Scalar, E: Executor> GmresIteration<T, E> {
         }
     }
 
-    /// The first basis vector of a cycle, from the residual.
+    /// Makes the first basis vector of a cycle from the residual.
     fn begin_cycle(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { residual: r, space, .. } = problem;
         space.pass(Dot, [], [r, r], [])?;

@@ -1,4 +1,4 @@
-//! Generic code that most crates would compile for themselves, compiled once, here, as in `host::instances`.
+//! Generic code that most dependent crates would instantiate, compiled once here, as in `host::instances`.
 
 use host::executor::{Cpu, Emulated, Executor, Reference};
 use host::{Complex, Scalar};
@@ -6,7 +6,7 @@ use host::{Complex, Scalar};
 use crate::preconditioner::Preconditioner;
 use crate::{Lobpcg, MethodName, Pagerank, SpectralBounds, power_iteration};
 
-/// What is used of all number types on all executors that need no GPU.
+/// Instances for all number types on all executors that need no GPU.
 pub fn instances() -> [Vec<*const ()>; 3] {
     [on::<Reference>(), on::<Cpu>(), on::<Emulated>()]
 }

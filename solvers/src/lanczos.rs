@@ -1,4 +1,4 @@
-//! Where the eigenvalues of a symmetric or Hermitian matrix are, about.
+//! Approximate bounds of the eigenvalues of a symmetric or Hermitian matrix.
 
 use host::error::Error;
 use host::executor::Executor;
@@ -10,12 +10,12 @@ use super::operator::{Multiple, Operator, Product, check_square, place_of_part};
 use super::range::{Ranger, Scale};
 use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, Scaled, Space, Step, ZERO};
 
-/// An interval with eigenvalues in it.
+/// An interval that contains eigenvalues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpectralBounds {
-    /// Its lower end.
+    /// The lower end.
     pub smallest: f64,
-    /// Its upper end.
+    /// The upper end.
     pub largest: f64,
 }
 
@@ -26,7 +26,7 @@ const DELTA: u32 = SQUARE + 3;
 const LANCZOS: [u32; 3] = [SQUARE + 4, SQUARE + 5, SQUARE + 6];
 const SLOTS: u32 = SQUARE + 7;
 
-/// Steps to the coefficients of the three-term recurrence v ← A z / γ − (δ / γ) v − (γ / old γ) old v.
+/// Returns steps that compute the coefficients of the three-term recurrence v ← A z / γ − (δ / γ) v − (γ / old γ) old v.
 pub(super) fn coefficients([a, b, c]: [u32; 3], delta: u32, gamma: u32, old_gamma: u32) -> [Step; 5] {
     [
         Step::divide(a, ONE, gamma),
@@ -38,13 +38,13 @@ pub(super) fn coefficients([a, b, c]: [u32; 3], delta: u32, gamma: u32, old_gamm
 }
 
 impl SpectralBounds {
-    /// Estimates the spectrum of M A, for a symmetric or Hermitian A and a positive definite M, or of A if there is no M, by
+    /// Estimates the spectrum of M A, for a symmetric or Hermitian A and a positive definite M, or of A without M, by
     /// `steps` steps of Lanczos' recurrence from a fixed vector: at least 1, at most the number of rows.
     ///
     /// The upper end is the largest Ritz value plus the length of the last Lanczos vector, as a rule a bound (Zhou & Li
-    /// 2011, §2). The lower end is the smallest Ritz value, which is more than the smallest eigenvalue: after 10 to 20
-    /// steps it is good enough for [`Chebyshev`](super::Chebyshev) to converge. A step takes a product with A and one with
-    /// M, and waits.
+    /// 2011, §2). The lower end is the smallest Ritz value, which exceeds the smallest eigenvalue: after 10 to 20 steps it
+    /// is good enough for [`Chebyshev`](super::Chebyshev) to converge. A step takes a product with A and one with M, and
+    /// blocks until they have finished.
     ///
     /// # Errors
     /// When A is not square, M does not fit it or is not positive definite, a number is not finite, memory runs out, or
@@ -85,7 +85,7 @@ impl SpectralBounds {
             let (gamma, delta) = (scalars[GAMMA as usize], scalars[DELTA as usize]);
             reserve(&mut lengths, 1)?;
             lengths.push(gamma);
-            // If the vector is 0, or as good as, then the spectrum of what was reached is known.
+            // If the vector is 0 or nearly 0, the spectrum of the reached subspace is known.
             let ends = gamma <= reached * T::Real::UNIT_ROUNDOFF || diagonal.len() == steps.clamp(1, all_rows.max(1));
             if !gamma.is_finite() || !(ends || delta.is_finite()) {
                 let value = format!("{gamma} after {} steps", diagonal.len());
@@ -109,7 +109,7 @@ impl SpectralBounds {
         Ok(Self { smallest: smallest * scale.inverse, largest: (largest + rest) * scale.inverse })
     }
 
-    /// What A is to be multiplied with so that squares of what M A makes of vectors are numbers.
+    /// Returns the scaling of A that brings the squares of products M A v into range.
     fn scale_for<T: Scalar, E: Executor>(
         executor: &E,
         operator: &mut dyn Operator<T, E>,
@@ -128,28 +128,28 @@ impl SpectralBounds {
     }
 }
 
-/// A symmetric tridiagonal matrix of one row at least.
+/// A symmetric tridiagonal matrix with at least one row.
 struct Tridiagonal<'a> {
     diagonal: &'a [f64],
-    /// What couples each row with the one before; of the first row, and behind the last one, nothing is looked at.
+    /// Each row's coupling to the previous one. The first element and those past the last row are ignored.
     beside: &'a [f64],
 }
 
 impl Tridiagonal<'_> {
-    /// The smallest and the largest eigenvalue, as exact as the larger magnitude of the two allows: by bisection (Golub
-    /// & Van Loan 2013, §8.4), in O(rows). A dense matrix would take far more memory than the recurrence's vectors.
+    /// Returns the smallest and the largest eigenvalue, as exact as the larger magnitude of the two allows, by bisection
+    /// (Golub & Van Loan 2013, §8.4) in O(rows). A dense matrix would take far more memory than the recurrence's vectors.
     fn extreme_eigenvalues(&self) -> [f64; 2] {
         let (mut least, mut most, mut largest_square) = (f64::INFINITY, f64::NEG_INFINITY, 1.0f64);
         for (row, element) in self.diagonal.iter().enumerate() {
             let before = self.before(row).abs();
-            // Of Gershgorin's circle.
+            // Radius of Gershgorin's circle.
             let radius = before + self.before(row + 1).abs();
             (least, most) = (least.min(element - radius), most.max(element + radius));
             largest_square = largest_square.max(before * before);
         }
         let (least, most) = (least.max(f64::MIN), most.min(f64::MAX));
         let enough = f64::EPSILON / 2.0 * least.abs().max(most.abs());
-        // Much less than what rounding makes of a pivot, and no square over it overflows.
+        // Far below the rounding error of a pivot, and no square divided by it overflows.
         let smallest_pivot = f64::MIN_POSITIVE * largest_square;
         [1, self.diagonal.len()].map(|number| {
             let (mut low, mut high) = (least, most);
@@ -164,12 +164,12 @@ impl Tridiagonal<'_> {
         })
     }
 
-    /// What couples a row with the one before; 0 where there is none.
+    /// Returns the coupling of a row to the previous one; 0 if there is none.
     fn before(&self, row: usize) -> f64 {
         if (1..self.diagonal.len()).contains(&row) { self.beside[row] } else { 0.0 }
     }
 
-    /// The number of eigenvalues below x: that of the negative pivots of T − x I (Sylvester's law of inertia).
+    /// Returns the number of eigenvalues below x: the number of negative pivots of T − x I (Sylvester's law of inertia).
     fn eigenvalues_below(&self, x: f64, smallest_pivot: f64) -> usize {
         let (mut pivot, mut negative) = (1.0f64, 0);
         for (row, element) in self.diagonal.iter().enumerate() {
@@ -184,11 +184,11 @@ impl Tridiagonal<'_> {
     }
 }
 
-/// Places that a thread takes at a time.
+/// Elements that a thread takes at a time.
 const PLACES_AT_ONCE: usize = 4096;
 
-/// Numbers whose parts are from −1 to 1, always the same (splitmix64: Steele, Lea & Flood 2014, §5): those from place
-/// `first` on.
+/// Returns reproducible pseudo-random numbers with parts from −1 to 1 (splitmix64: Steele, Lea & Flood 2014, §5): `length`
+/// of them, starting at index `first`.
 ///
 /// # Errors
 /// When memory runs out.
@@ -226,7 +226,7 @@ mod tests {
             ] {
                 let diagonal: Vec<f64> = numbers[..rows].iter().map(|number| number * of_diagonal * scale).collect();
                 let mut beside: Vec<f64> = numbers[30..].iter().map(|number| number * of_beside * scale).collect();
-                // Two matrices that have nothing to do with each other.
+                // Two decoupled matrices.
                 beside[rows / 2] *= if rows == 7 { 0.0 } else { 1.0 };
                 let matrix = DMatrix::from_fn(rows, rows, |row, column| match row.abs_diff(column) {
                     0 => diagonal[row],

@@ -1,11 +1,11 @@
-//! Levels of triangular matrices: rows of a level wait for rows of levels before it only.
+//! Levels of triangular matrices: the rows of a level depend only on rows of previous levels.
 
 use host::error::Error;
 use host::format::Csr;
 use host::memory::{copy, zeros};
 use host::real::Scalar;
 
-/// On which side of the diagonal a triangular matrix has its entries.
+/// The side of the diagonal that holds a triangular matrix's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Below.
@@ -15,7 +15,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Whether an entry is strictly on this side.
+    /// Returns whether an entry is strictly on this side.
     pub fn contains(self, row: usize, column: usize) -> bool {
         match self {
             Self::Lower => column < row,
@@ -23,7 +23,7 @@ impl Side {
         }
     }
 
-    /// Solves a triangular system: calls `solve` for all rows, each after those that it can wait for.
+    /// Solves a triangular system: calls `solve` for all rows, each after the rows that it may depend on.
     #[doc(hidden)]
     pub fn in_order(self, rows: usize, mut solve: impl FnMut(usize)) {
         match self {
@@ -33,7 +33,7 @@ impl Side {
     }
 }
 
-/// Where each level begins among the rows in the order of levels, and that order; rows of a level stay in theirs.
+/// Returns the offset of each level in the rows ordered by level, and that order, which is stable within a level.
 pub(crate) fn levels<T: Scalar>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let rows = matrix.rows();
     let mut level_of_row = zeros::<u32>(rows)?;
@@ -57,8 +57,8 @@ pub(crate) fn levels<T: Scalar>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>
     by_class(&level_of_row, count)
 }
 
-/// Where each of `count` classes begins among the rows in the order of their classes, and that order; rows of a class stay
-/// in theirs.
+/// Returns the offset of each of `count` classes in the rows ordered by class, and that order, which is stable within a
+/// class.
 ///
 /// # Errors
 /// When memory runs out.

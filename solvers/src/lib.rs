@@ -1,12 +1,12 @@
-//! Iterative solvers of A x = b, over [operators](Operator): they do not know formats, executors or kernels.
+//! Iterative solvers of A x = b over [operators](Operator), independent of formats, executors and kernels.
 //!
-//! Vectors and scalars stay in the executor's memory. An iteration waits for nothing on the host: the method's arithmetic
-//! on scalars, the history of residual norms and the decision to stop are made where the scalars are, and the host looks
-//! at them every few iterations ([`Options::check_interval`]). What is computed, and in which iteration it stops, does not
-//! depend on when the host looks. On a GPU the iteration is recorded as a CUDA graph.
+//! Vectors and scalars stay in the executor's memory. An iteration never waits for the host: the method's scalar
+//! arithmetic, the history of residual norms and the decision to stop run where the scalars are, and the host checks them
+//! every few iterations ([`Options::check_interval`]). Neither the results nor the iteration at which it stops depend on
+//! when the host checks. On a GPU the iteration is recorded as a CUDA graph.
 //!
-//! Read a matrix from a file and solve with conjugate gradients; with the feature `cuda`, `Cuda::new(0)?` in place of
-//! `Cpu::new()` does it on a GPU:
+//! Read a matrix from a file and solve with conjugate gradients; with the feature `cuda`, `Cuda::new(0)?` instead of
+//! `Cpu::new()` runs it on a GPU:
 //!
 //! ```
 //! use files::read_matrix_market;
@@ -31,19 +31,19 @@
 //! # }
 //! ```
 //!
-//! Matrices are real or complex, on every executor: products of vectors are xᴴ y, norms, tolerances and eigenvalues are
-//! real, and what is for symmetric matrices is for Hermitian ones. [`BlockCg`], [`Refinement`] and [`Pagerank`] are for
-//! real matrices only.
+//! Matrices are real or complex, on every executor: products of vectors are xᴴ y; norms, tolerances and eigenvalues are
+//! real; methods for symmetric matrices accept Hermitian ones. [`BlockCg`], [`Refinement`] and [`Pagerank`] are for real
+//! matrices only.
 //!
-//! [`preconditioner`] has approximations of A⁻¹ to solve with, and [`Refinement`] solves in 64 bits by corrections that a
-//! method finds in 32 bits.
+//! [`preconditioner`] has approximations of A⁻¹, and [`Refinement`] solves in 64 bits with corrections that a method
+//! computes in 32 bits.
 //!
 //! # How to add a method
-//! A struct with the method's parameters implements [`Method`]: it says how many slots it takes and makes an
-//! [`Iteration`], which holds the method's vectors and [programs](Space::program). [`Iteration::start`] sets them up from
-//! the residual that is in [`Problem::residual`], and [`Iteration::advance`] queues one iteration: products with the
-//! operator, [passes](Space::pass), and programs of which one ends with [`Problem::check`]. Everything else, limits,
-//! history, callback, outcomes, is [`Solver`]'s. A variant of [`MethodName`] makes it known to the command. [`Cg`] is an
+//! A struct with the method's parameters implements [`Method`]: it declares how many slots it takes and makes an
+//! [`Iteration`], which holds the method's vectors and [programs](Space::program). [`Iteration::start`] initializes them
+//! from the residual in [`Problem::residual`], and [`Iteration::advance`] queues one iteration: products with the operator,
+//! [passes](Space::pass), and programs of which one ends with [`Problem::check`]. [`Solver`] handles the rest: limits,
+//! history, callback, outcomes. A variant of [`MethodName`] makes the method available to the command. [`Cg`] is an
 //! example.
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Several eigenpairs at an end of the spectrum.
+//! Several eigenpairs at one end of the spectrum.
 
 use cuda_std::GpuScalar;
 use host::complex::Complex;
@@ -18,14 +18,16 @@ use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, NO_NUMBER, Watch};
 use crate::dense::{Blocks, FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
 
-/// The locally optimal block preconditioned conjugate gradient method (Knyazev 2001, §4): as many eigenpairs at an end of
-/// the spectrum of a symmetric or Hermitian matrix as there are columns in X, at most [`Lobpcg::MOST_PAIRS`] and a third of
-/// the rows. A few columns more than wanted make the last ones converge sooner. The preconditioner is positive definite.
+/// The locally optimal block preconditioned conjugate gradient method (Knyazev 2001, §4). It computes one eigenpair at an
+/// end of the spectrum of a symmetric or Hermitian matrix per column of X, at most [`Lobpcg::MOST_PAIRS`] and a third of
+/// the number of rows. A few more columns than wanted make the last ones converge sooner. The preconditioner must be
+/// positive definite.
 ///
-/// The directions are made orthogonal to the new X (Hetmaniuk & Lehoucq 2006, §4), and what is linearly dependent is left
-/// out of the small eigenproblem, which the host solves. An iteration for k pairs takes two products of the operator, for
-/// the new directions and the last ones, and one of the preconditioner with k vectors, with one at a time if they have no
-/// other, and O(rows · k²) for products and combinations of blocks. Vectors besides X: 11 k + 2; for complex numbers 23 k + 8.
+/// The directions are made orthogonal to the new X (Hetmaniuk & Lehoucq 2006, §4), and linearly dependent ones are omitted
+/// from the small eigenproblem, which the host solves. An iteration for k pairs takes two products of the operator with k
+/// vectors, for the new directions and the last ones, one of the preconditioner, and O(rows · k²) for products and
+/// combinations of blocks. Operators that support only single vectors are applied to one at a time. Vectors besides
+/// X: 11 k + 2, or 23 k + 8 for complex numbers.
 ///
 /// ```
 /// use solvers::dense::Multicolumn;
@@ -58,26 +60,26 @@ use crate::dense::{Blocks, FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program,
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Lobpcg {
-    /// Which eigenpairs.
+    /// The end of the spectrum.
     pub end: SpectrumEnd,
-    /// When it stops. Converged when ‖A x − λ x‖ for each pair is at most the absolute tolerance, or the relative one times
-    /// the largest |λ| of all Ritz values so far, which is about ‖A‖. The host looks at each iteration.
+    /// When to stop. A pair has converged when ‖A x − λ x‖ is at most the absolute tolerance, or the relative one times the
+    /// largest |λ| of all Ritz values so far, which is about ‖A‖; all pairs must converge. The host checks each iteration.
     pub options: Options,
 }
 
-/// Where small matrices are among the slots.
+/// The first slot of the small matrices.
 const ARRAY: u32 = FIRST_SLOT;
 
 impl Lobpcg {
     /// The largest number of pairs.
     pub const MOST_PAIRS: usize = 32;
 
-    /// Finds the eigenpairs, from the columns of X on; X = 0 stands for vectors that are always the same. The columns of X
-    /// are then the eigenvectors, orthonormal.
+    /// Finds the eigenpairs, starting from the columns of X; X = 0 selects fixed starting vectors. On return the columns of
+    /// X are the eigenvectors, orthonormal.
     ///
     /// # Errors
-    /// When A is not square, X or the preconditioner does not fit it, X has no columns or too many, an option means
-    /// nothing, memory runs out, or the device fails.
+    /// When A is not square, X or the preconditioner does not fit it, X has no columns or too many, an option is invalid,
+    /// memory runs out, or the device fails.
     pub fn solve<T: Scalar, E: Executor>(
         &self,
         executor: &E,
@@ -98,7 +100,7 @@ impl Lobpcg {
         let length = ranger.norm(x.array())?;
         let begin = ranger.scaled(x.array(), exponent_for_norm(length))?;
         let begin = Multicolumn::from_array(begin, rows, pairs)?;
-        // Squares of what A makes of vectors are to be numbers, and what M makes of them has the size of before.
+        // Scale A so that squares of products are in range, and M inversely so that its results keep their size.
         let scale = Scale::new(ranger.exponent_for(operator, &executor.upload(pseudo_random(first, rows)?)?)?);
         let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
         let multiple_of_m = |preconditioner| Multiple::new(T::from_f64(scale.inverse), preconditioner);
@@ -125,7 +127,7 @@ impl Lobpcg {
         let mut watch = Watch::new(scaled.options, Some(&mut tell), (0, 1), 1);
         search.begin(&begin)?;
         let (outcome, mut eigenvalues) = scaled.search(&mut search, &mut watch)?;
-        // Of the products that were computed last, not combined.
+        // For products that were computed, not combined.
         search.multiply()?;
         let mut residual_norms = search.residuals(&eigenvalues)?;
         copy(&mut search.space, search.basis.range(0..pairs).part(), x.all_mut().part())?;
@@ -134,7 +136,7 @@ impl Lobpcg {
         Ok(EigenReport { outcome, iterations, eigenvalues, residual_norms, history, elapsed: begin.elapsed() })
     }
 
-    /// How it ends, and the eigenvalues.
+    /// Returns the outcome and the eigenvalues.
     fn search<T: Scalar, E: Executor>(
         &self,
         search: &mut Search<'_, T, E>,
@@ -150,7 +152,7 @@ impl Lobpcg {
             let tolerance = self.options.absolute_tolerance.max(self.options.relative_tolerance * magnitude);
             let mut norm = largest(&search.residuals(&values)?);
             if norm <= tolerance {
-                // What combinations have left in the products of X must not count.
+                // Errors from combining the products of X must not count.
                 search.multiply()?;
                 norm = largest(&search.residuals(&values)?);
             }
@@ -176,18 +178,18 @@ impl Lobpcg {
     }
 }
 
-/// What the host makes of the small matrices of an iteration.
+/// Solution of the small eigenproblem of an iteration on the host.
 struct Ritz {
-    /// Those of X and P, with their slots.
+    /// The coefficients of X and P, with their slots.
     coefficients: Vec<(u32, f64)>,
     values: Vec<f64>,
-    /// The largest one of a Ritz value.
+    /// The largest magnitude of a Ritz value.
     magnitude: f64,
 }
 
 impl Ritz {
-    /// From SᴴS and SᴴAS for `columns` columns of S, in the order of [`Blocks::inner`]. `None` if the rank of S is less than
-    /// the number of pairs.
+    /// Solves the eigenproblem of SᴴS and SᴴAS for `columns` columns of S, in the order of [`Blocks::inner`]. Returns
+    /// `None` if the rank of S is less than the number of pairs.
     fn of<N: ComplexField<RealField = f64> + Scalar>(
         (gram, products): (&[f64], &[f64]),
         columns: usize,
@@ -215,15 +217,15 @@ impl Ritz {
     }
 }
 
-/// Why fewer directions than pairs are left.
+/// Why fewer directions than pairs remain.
 const DEPENDENT: &str = "the columns of X are linearly dependent, or a number is not finite";
 
-/// The largest of some norms; NaN if one is.
+/// Returns the largest of some norms; NaN if one is.
 fn largest(norms: &[f64]) -> f64 {
     norms.iter().fold(0.0, |largest: f64, &norm| if norm.is_nan() || norm > largest { norm } else { largest })
 }
 
-/// The vectors at work. The basis has the blocks X, the last directions P, and the preconditioned residuals W.
+/// The vectors of a search. The basis consists of the blocks X, the last directions P, and the preconditioned residuals W.
 struct Search<'a, T: Scalar, E: Executor> {
     space: Space<E>,
     nothing: Program<E::Memory>,
@@ -249,7 +251,7 @@ fn copy<'v, T: Scalar, E: Executor>(
     space.pass_over_parts(Scaled, [ONE], [from], [to])
 }
 
-/// Y ← A X, with one vector at a time if the operator cannot do more.
+/// Y ← A X, one vector at a time if the operator does not support several.
 fn apply<T: Scalar, E: Executor>(
     space: &mut Space<E>,
     operator: &mut dyn Operator<T, E>,
@@ -268,7 +270,7 @@ fn apply<T: Scalar, E: Executor>(
 }
 
 impl<T: Scalar, E: Executor> Search<'_, T, E> {
-    /// Puts X into the basis, and A X with it.
+    /// Stores X in the basis, and A X in the products.
     fn begin(&mut self, x: &Multicolumn<T, E::Memory>) -> Result<(), Error> {
         copy(&mut self.space, x.all().part(), self.block.all_mut().part())?;
         if largest(&self.norms_of_block()?) == 0.0 {
@@ -293,8 +295,8 @@ impl<T: Scalar, E: Executor> Search<'_, T, E> {
         copy(space, block_product.all().part(), products.range_mut(0..*pairs).part())
     }
 
-    /// Makes X the best in the span of the basis, and P what it took from P and W. Gives the Ritz values and the largest
-    /// magnitude of one, or `None` if the basis has not as many dimensions.
+    /// Replaces X by the best approximation in the span of the basis, and P by its components along P and W. Returns the
+    /// Ritz values and the largest magnitude of any, or `None` if the rank of the basis is too small.
     fn improve(&mut self, end: SpectrumEnd) -> Result<Option<(Vec<f64>, f64)>, Error> {
         let Self { space, nothing, pairs, blocks, basis, products, next, .. } = self;
         let (pairs, columns) = (*pairs, basis.columns());
@@ -305,7 +307,7 @@ impl<T: Scalar, E: Executor> Search<'_, T, E> {
         space.finish(ARRAY + entries as u32, nothing)?;
         let scalars = space.scalars()?;
         let small = scalars[ARRAY as usize..][..2 * entries].split_at(entries);
-        // Between what rounding leaves of a direction and what it does to a Ritz value.
+        // Between the rounding error of a direction and that of a Ritz value.
         let least = T::Real::UNIT_ROUNDOFF.sqrt();
         let ritz = match T::COMPLEX {
             true => Ritz::of::<Complex<f64>>(small, columns, pairs, end, least)?,
@@ -324,7 +326,7 @@ impl<T: Scalar, E: Executor> Search<'_, T, E> {
         Ok(Some((values, magnitude)))
     }
 
-    /// Leaves A X − X Λ in the block, and gives the norms of its columns.
+    /// Stores A X − X Λ in the block, and returns the norms of its columns.
     fn residuals(&mut self, values: &[f64]) -> Result<Vec<f64>, Error> {
         let Self { space, pairs, basis, products, block, .. } = self;
         let place = |(pair, &value): (usize, &f64)| (ARRAY + (pair * (*pairs + 1)) as u32, value);
@@ -342,7 +344,7 @@ impl<T: Scalar, E: Executor> Search<'_, T, E> {
         Ok((0..*pairs).map(|pair| scalars[ARRAY as usize + pair * (*pairs + 1)].sqrt()).collect())
     }
 
-    /// Makes W of the residuals in the block: preconditioned, and orthogonal to X.
+    /// Makes W from the residuals in the block: preconditioned, and orthogonal to X.
     fn expand(&mut self) -> Result<(), Error> {
         let Self { space, nothing, pairs, blocks, basis, products, block, block_product, single, .. } = self;
         if let Some(preconditioner) = &mut self.preconditioner {
@@ -357,7 +359,7 @@ impl<T: Scalar, E: Executor> Search<'_, T, E> {
         let last = 2 * *pairs..3 * *pairs;
         copy(space, block.all().part(), basis.range_mut(last.clone()).part())?;
         copy(space, block_product.all().part(), products.range_mut(last).part())?;
-        // Small differences of P and W make the next P: products that were combined would soon have lost touch.
+        // The next P consists of small differences of P and W: combined products would soon drift away from A P.
         let directions = *pairs..2 * *pairs;
         copy(space, basis.range(directions.clone()).part(), block.all_mut().part())?;
         apply(space, &mut *self.operator, single, block, block_product)?;

@@ -9,22 +9,22 @@ use super::lanczos::coefficients;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
 use crate::dense::{Dot, Fill, LanczosUpdate, MinresUpdate, ONE, Program, Scaled, Step, ZERO};
 
-/// MINRES (Paige & Saunders 1975, §6; with a preconditioner Elman, Silvester & Wathen 2014, algorithm 4.1), for symmetric or
-/// Hermitian matrices, indefinite ones as well, and positive definite preconditioners.
+/// MINRES (Paige & Saunders 1975, §6; with a preconditioner Elman, Silvester & Wathen 2014, algorithm 4.1), for symmetric
+/// or Hermitian matrices, including indefinite ones, and positive definite preconditioners.
 ///
-/// Without a preconditioner the residual norm never grows; with one it is the norm √(r · M r) that never grows.
+/// Without a preconditioner the residual norm never grows; with one, the norm √(r · M r) never grows.
 ///
-/// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 17 vectors, with a
-/// preconditioner 21. Vectors besides b and x: 6, or 8.
+/// An iteration takes a product with the matrix and one with the preconditioner; it reads and writes 17 vectors, or 21 with
+/// a preconditioner. Vectors besides b and x: 6, or 8.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Minres;
 
-/// The norm γ of this Lanczos vector, the one before, and the next one's with its square.
+/// The norm γ of this Lanczos vector and of the previous one, and that of the next one with its square.
 const GAMMA: u32 = FIRST_METHOD_SLOT;
 const OLD_GAMMA: u32 = GAMMA + 1;
 const NEW_SQUARE: u32 = GAMMA + 2;
 const NEW_GAMMA: u32 = GAMMA + 3;
-/// z · A z for the vector of norm 1.
+/// z · A z for the normalized vector.
 const DELTA: u32 = GAMMA + 4;
 /// The coefficients of the three-term recurrence.
 const LANCZOS: [u32; 3] = [GAMMA + 5, GAMMA + 6, GAMMA + 7];
@@ -33,9 +33,9 @@ const C: u32 = GAMMA + 8;
 const S: u32 = GAMMA + 9;
 const OLD_C: u32 = GAMMA + 10;
 const OLD_S: u32 = GAMMA + 11;
-/// The entry of the rotated right-hand side that is still to come.
+/// The next entry of the rotated right-hand side.
 const ETA: u32 = GAMMA + 12;
-/// The column of the triangle: the diagonal before and after this rotation, the two above it.
+/// The column of the triangle: the diagonal before and after this rotation, and the two entries above it.
 const RAW: u32 = GAMMA + 13;
 const DIAGONAL: u32 = GAMMA + 14;
 const ABOVE: u32 = GAMMA + 15;
@@ -64,9 +64,9 @@ pub struct MinresIteration<T: Scalar, E: Executor> {
     checked: Program<E::Memory>,
 }
 
-/// What a preconditioner takes besides.
+/// Additional vectors with a preconditioner.
 struct Preconditioned<T: Scalar, E: Executor> {
-    /// M times the Lanczos vector, this one and the next.
+    /// M times this Lanczos vector and the next one.
     z: Vector<T, E>,
     new_z: Vector<T, E>,
 }
@@ -186,7 +186,7 @@ impl<T: Scalar, E: Executor> Iteration<T, E> for MinresIteration<T, E> {
             }
             _ => {
                 space.finish(NEW_SQUARE, &self.rotation)?;
-                // What was v is the z of this iteration.
+                // The former v is the z of this iteration.
                 space.pass(MinresUpdate, UPDATE, [&*old_v, v], [old_w, w, &mut **x, &mut *r])?;
                 space.finish(SQUARE, &self.checked)
             }

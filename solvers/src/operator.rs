@@ -1,4 +1,4 @@
-//! What can be applied to a vector: matrices, closures, and compositions of them.
+//! Linear operators: matrices, closures, and their compositions.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use crate::ranks::Ranks;
 /// A linear map from vectors of [`columns`](Self::columns) elements to vectors of [`rows`](Self::rows) elements, in the
 /// memory of executor `E`.
 ///
-/// Solvers apply it many times and on a GPU record that: it launches the same every time, and neither allocates nor waits.
+/// Solvers apply it many times and record that on a GPU: it must launch the same work every time, and neither allocate nor
+/// wait.
 pub trait Operator<T: Scalar, E: Executor> {
-    /// Number of elements of A x.
+    /// Returns the number of elements of A x.
     fn rows(&self) -> usize;
 
-    /// Number of elements of x.
+    /// Returns the number of elements of x.
     fn columns(&self) -> usize;
 
     /// y ← α A x + β y; with β = 0, y is overwritten and never read.
@@ -27,8 +28,8 @@ pub trait Operator<T: Scalar, E: Executor> {
     /// When a vector does not fit, or the device fails.
     fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error>;
 
-    /// y ← α A x + β y as [`apply`](Self::apply) does it, and sums over the elements of the new y, where the operator can do
-    /// both in one go: whether it did. Where it cannot, it does nothing.
+    /// Computes y ← α A x + β y as [`apply`](Self::apply) does, and sums over the elements of the new y, if the operator
+    /// can do both in one launch; otherwise does nothing. Returns whether it did.
     ///
     /// # Errors
     /// When a vector does not fit, or the device fails.
@@ -51,7 +52,7 @@ pub trait Operator<T: Scalar, E: Executor> {
         Err(Error::Operator { operation: "transposed product" })
     }
 
-    /// Y ← α A X + β Y for several vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never
+    /// Y ← α A X + β Y for several vectors, stored consecutively in X and in Y; with β = 0, Y is overwritten and never
     /// read.
     ///
     /// # Errors
@@ -67,22 +68,22 @@ pub trait Operator<T: Scalar, E: Executor> {
         Err(Error::Operator { operation: "product with several vectors" })
     }
 
-    /// The ranks that have the other parts of its vectors, where this is the part of one rank.
+    /// Returns the ranks that hold the other parts of its vectors, if this operator holds the part of one rank.
     fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
         None
     }
 
-    /// Iterations between two looks of the host at most, at least 1, where the operator is a preconditioner that takes long:
-    /// those that are queued after the last one are in vain.
+    /// Returns the largest number of iterations between two checks by the host, at least 1, for slow preconditioners:
+    /// iterations queued past the last one are wasted.
     fn iterations_between_looks(&self) -> Option<u32> {
         None
     }
 }
 
-/// The number of rows of an operator that has as many columns, and of its preconditioner.
+/// Returns the number of rows of a square operator and its preconditioner.
 ///
 /// # Errors
-/// When they have another shape.
+/// When they do not have this shape.
 pub(super) fn check_square<T: Scalar, E: Executor>(
     operator: &dyn Operator<T, E>,
     preconditioner: Option<&dyn Operator<T, E>>,
@@ -96,7 +97,7 @@ pub(super) fn check_square<T: Scalar, E: Executor>(
     Ok(rows)
 }
 
-/// Where the part of a vector that an operator takes lies in the whole: how many elements are before it, and in all.
+/// Returns the position of an operator's part of a vector in the whole: the number of elements before it, and in total.
 pub(super) fn place_of_part<T: Scalar, E: Executor>(operator: &dyn Operator<T, E>) -> (usize, usize) {
     match operator.ranks() {
         Some(ranks) => (ranks.first(), ranks.elements()),
@@ -199,7 +200,7 @@ impl<T: Scalar, E: Executor> Operator<T, E> for Plan<T, E> {
     }
 }
 
-/// A closure that does y ← α A x + β y, with the shape of A.
+/// A closure that computes y ← α A x + β y, with the shape of A.
 pub struct Closure<F> {
     rows: usize,
     columns: usize,
@@ -207,7 +208,7 @@ pub struct Closure<F> {
 }
 
 impl<F> Closure<F> {
-    /// The operator; `apply` gets α, x, β and y. With β = 0 it overwrites y and does not read it.
+    /// Creates the operator; `apply` receives α, x, β and y. With β = 0 it must overwrite y without reading it.
     pub fn new(rows: usize, columns: usize, apply: F) -> Self {
         Self { rows, columns, apply }
     }
@@ -242,7 +243,7 @@ pub struct Multiple<T, O> {
 }
 
 impl<T, O> Multiple<T, O> {
-    /// The operator, times the factor.
+    /// Creates the operator, times the factor.
     pub fn new(factor: T, operator: O) -> Self {
         Self { factor, operator }
     }
@@ -303,7 +304,7 @@ pub struct Sum<A, B> {
 }
 
 impl<A, B> Sum<A, B> {
-    /// The sum of two operators of the same shape.
+    /// Creates the sum of two operators of the same shape.
     ///
     /// # Errors
     /// When the shapes differ.
@@ -354,7 +355,7 @@ impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E
     }
 }
 
-/// A B: first B, then A.
+/// A B: applies B, then A.
 pub struct Product<T: Scalar, E: Executor, A, B> {
     left: A,
     right: B,
@@ -362,10 +363,10 @@ pub struct Product<T: Scalar, E: Executor, A, B> {
 }
 
 impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Product<T, E, A, B> {
-    /// The product; it has a vector for what is between the two.
+    /// Creates the product; it allocates a vector for the intermediate result.
     ///
     /// # Errors
-    /// When the right operator's rows are not the left one's columns, or memory runs out.
+    /// When the number of rows of the right operator is not the number of columns of the left one, or memory runs out.
     pub fn new(executor: &E, left: A, right: B) -> Result<Self, Error> {
         check_length("y of the right operator", right.rows(), left.columns())?;
         let between = executor.zeros(left.columns())?;

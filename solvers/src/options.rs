@@ -1,28 +1,28 @@
-//! When a solver stops.
+//! Stopping criteria of solvers.
 
 use std::time::Duration;
 
 use host::error::Error;
 
-/// When a solver stops. The norms are Euclidean.
+/// Stopping criteria of a solver. The norms are Euclidean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Converged when ‖b − A x‖ ≤ this times ‖b‖, or as [`absolute_tolerance`](Self::absolute_tolerance) says.
+    /// Converged when ‖b − A x‖ ≤ this times ‖b‖, or by [`absolute_tolerance`](Self::absolute_tolerance).
     pub relative_tolerance: f64,
-    /// Converged when ‖b − A x‖ ≤ this, or as [`relative_tolerance`](Self::relative_tolerance) says.
+    /// Converged when ‖b − A x‖ ≤ this, or by [`relative_tolerance`](Self::relative_tolerance).
     pub absolute_tolerance: f64,
-    /// Iterations at most.
+    /// Largest number of iterations.
     pub iteration_limit: u32,
-    /// Time at most; looked at when the host checks.
+    /// Largest duration, compared when the host checks.
     pub time_limit: Option<Duration>,
-    /// Iterations between two looks of the host at most, at least 1; more than 4096 are taken as 4096. A GPU works best when
-    /// it does not wait for the host; what is computed does not depend on it. A preconditioner whose application takes long
-    /// may [ask for more looks](super::Operator::iterations_between_looks).
+    /// Largest number of iterations between two checks by the host, at least 1; values above 4096 count as 4096. A GPU
+    /// works best when it does not wait for the host; the results do not depend on the interval. A slow preconditioner may
+    /// [request more frequent checks](super::Operator::iterations_between_looks).
     pub check_interval: u32,
-    /// Stagnated when for so many iterations no residual norm was smaller than 0.999 times the smallest one before.
+    /// Stagnated when for this many iterations no residual norm was below 0.999 times the smallest one before.
     pub stagnation_window: Option<u32>,
-    /// Whether a product adds up the dot products that a method needs of it, where its format
-    /// [can](host::Plan::fuses); otherwise they are passes of their own. The last bits of these sums differ.
+    /// Whether a product also computes the method's dot products with it, if its format [can](host::Plan::fuses); otherwise
+    /// they are separate passes. The last bits of these sums differ.
     pub fused_sums: bool,
 }
 
@@ -41,10 +41,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Checks that every option means something.
+    /// Checks that every option is valid.
     pub(super) fn check(&self) -> Result<(), Error> {
         let tolerance = |what, value: f64| {
-            // Written so that a NaN is refused.
+            // Written so that a NaN is rejected.
             if value >= 0.0 {
                 Ok(())
             } else {

@@ -17,12 +17,12 @@ use super::watch::{Callback, Repeated, Watch, check};
 use crate::dense::{Multiplied, ONE, PagerankUpdate, Program, Space, Step};
 use crate::operator::Operator;
 
-/// The L1 norm of the last change, the sum of all ranks, and that of the ranks of vertices without edges.
+/// The L1 norm of the last change, the sum of all ranks, and the sum of the ranks of vertices without edges.
 const CHANGE: u32 = FIRST_METHOD_SLOT;
 const TOTAL: u32 = CHANGE + 1;
 const DANGLING: u32 = CHANGE + 2;
 const DAMPING: u32 = CHANGE + 3;
-/// What all vertices share: the rest of 1.
+/// The share that is distributed to all vertices: the rest of 1.
 const SHARED: u32 = CHANGE + 4;
 const RING: u32 = CHANGE + 5;
 
@@ -49,30 +49,30 @@ const RING: u32 = CHANGE + 5;
 /// ```
 pub struct Pagerank<T: Real, E: Executor, O = Plan<T, E>> {
     executor: E,
-    /// Pᵀ: column i has the shares of vertex i's rank that go along its edges.
+    /// Pᵀ: column i holds the shares of vertex i's rank that follow its edges.
     transitions: O,
-    /// Where the transitions are all 1 instead, the share of each vertex that goes along any of its edges.
+    /// If all transitions are stored as 1, the share of each vertex that follows each of its edges.
     shares: Option<Vec<T>>,
-    /// 1 for vertices without edges.
+    /// Whether each vertex is without edges.
     dangling: Vec<bool>,
 }
 
-/// What came of [`Pagerank::rank`].
+/// The result of [`Pagerank::rank`], besides the ranks.
 #[derive(Clone, Debug)]
 pub struct PagerankReport {
     /// How it ended.
     pub outcome: Outcome,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
     /// The L1 norm of the change in each iteration.
     pub history: Vec<f64>,
-    /// Time in all.
+    /// Total time.
     pub elapsed: Duration,
 }
 
 impl<T: Real, E: Executor> Pagerank<T, E> {
     /// Makes the transition matrix of a graph with an edge from vertex i to vertex j, of weight a, for each entry i, j, a
-    /// of `graph`; edges that are stored more than once count as often. O(rows + nnz), and the choice of the format, which
+    /// of `graph`; edges stored several times count several times. O(rows + nnz), besides the choice of the format, which
     /// is that of [`Plan::new`].
     ///
     /// # Errors
@@ -82,20 +82,21 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         Self::automatic(executor, graph, &Selection::default())
     }
 
-    /// [`new`](Self::new) in a format that it is told.
+    /// [`new`](Self::new) in the given format.
     ///
     /// # Errors
-    /// As of [`new`](Self::new), and when the matrix does not fit the format.
+    /// As for [`new`](Self::new), and when the matrix does not fit the format.
     pub fn with_format(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
         Self::with_values(executor, graph, format, ValueStorage::Full)
     }
 
-    /// [`with_format`](Self::with_format), with the values of the transition matrix stored as `values` says, other than
-    /// [`Automatic`](ValueStorage::Automatic). Where all edges of a vertex weigh the same, [`Lossless`](ValueStorage::Lossless)
-    /// stores none: the ranks are divided by the number of edges before each product.
+    /// [`with_format`](Self::with_format), with the values of the transition matrix stored as in `values`, which must not
+    /// be [`Automatic`](ValueStorage::Automatic). If all edges of a vertex have equal weights,
+    /// [`Lossless`](ValueStorage::Lossless) stores no values: the ranks are divided by the number of edges before each
+    /// product.
     ///
     /// # Errors
-    /// As of [`with_format`](Self::with_format), and when the values cannot be stored so.
+    /// As for [`with_format`](Self::with_format), and when the values cannot be stored this way.
     pub fn with_values(executor: &E, graph: &Csr<T>, format: Format, values: ValueStorage) -> Result<Self, Error> {
         let options = PlanOptions { values, ..PlanOptions::default() };
         let can = format == Format::Auto || format.multiplies_narrow();
@@ -103,18 +104,18 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         Self::with_plan(graph, without_values, |transitions| Plan::with_options(executor, transitions, format, options))
     }
 
-    /// [`new`](Self::new) in a format that is chosen for what `selection` says, as [`Plan::automatic`] does; where the values
-    /// are to be [`Lossless`](ValueStorage::Lossless), as in [`with_values`](Self::with_values).
+    /// [`new`](Self::new) in a format chosen for `selection`, as by [`Plan::automatic`];
+    /// [`Lossless`](ValueStorage::Lossless) values are treated as in [`with_values`](Self::with_values).
     ///
     /// # Errors
-    /// As of [`new`](Self::new).
+    /// As for [`new`](Self::new).
     pub fn automatic(executor: &E, graph: &Csr<T>, selection: &Selection) -> Result<Self, Error> {
-        // On a GPU, a product with a graph waits for x: without being asked, the other pass is not worth it.
+        // On a GPU, a product with a graph waits for x, so the additional pass does not pay unless requested.
         let without_values = selection.values == ValueStorage::Lossless;
         Self::with_plan(graph, without_values, |transitions| Plan::automatic(executor, transitions, selection))
     }
 
-    /// `without_values` says that transitions of 1 are welcome.
+    /// `without_values` allows transitions of 1.
     fn with_plan(
         graph: &Csr<T>,
         without_values: bool,
@@ -139,8 +140,8 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     }
 }
 
-/// The sum of the weights of each vertex's edges, which are finite and 0 or more. Vertices are told by their number among
-/// these from `first` on.
+/// Returns the sum of the weights of each vertex's edges, which must be finite and at least 0. Errors number the vertices
+/// from `first`.
 ///
 /// # Errors
 /// When a weight is negative or not finite, a row's weights overflow, or memory runs out.
@@ -152,7 +153,7 @@ pub fn weights_of_vertices<T: Real>(graph: &Csr<T>, first: usize) -> Result<Vec<
             let weight = weight.to_f64();
             if !(weight >= 0.0 && weight.is_finite()) {
                 let row = first + row;
-                let reason = format!("row {row}, column {column}: weight {weight} is not finite and 0 or more");
+                let reason = format!("row {row}, column {column}: weight {weight} is not finite and non-negative");
                 return Err(Error::structure("CSR", reason));
             }
             total += weight;
@@ -167,35 +168,35 @@ pub fn weights_of_vertices<T: Real>(graph: &Csr<T>, first: usize) -> Result<Vec<
 }
 
 impl<T: Real, E: Executor, O: Operator<T, E>> Pagerank<T, E, O> {
-    /// The ranks of a graph whose transition matrix is there already, as an operator such as a matrix that is divided among
-    /// ranks: Pᵀ, whose entry in row j and column i is the share of vertex i's rank that goes to vertex j. `dangling` says
-    /// which vertices have no edges; their columns are empty. Of what is divided, each rank gives its part.
+    /// The ranks of a graph whose transition matrix already exists as an operator, such as a matrix divided among ranks:
+    /// Pᵀ, whose entry in row j and column i is the share of vertex i's rank that goes to vertex j. `dangling` marks the
+    /// vertices without edges; their columns are empty. If the operator is divided, each rank passes its part.
     ///
     /// # Errors
-    /// When the operator is not square, or there is another number of vertices.
+    /// When the operator is not square, or the number of vertices is wrong.
     pub fn of_operator(executor: &E, transitions: O, dangling: Vec<bool>) -> Result<Self, Error> {
         check_length("vertices", dangling.len(), transitions.rows())?;
         check_length("x", transitions.columns(), transitions.rows())?;
         Ok(Self { executor: executor.clone(), transitions, shares: None, dangling })
     }
 
-    /// The transition matrix: of a plan, its format, and why it was chosen.
+    /// Returns the transition matrix; a plan tells its format, and why it was chosen.
     pub fn transitions(&self) -> &O {
         &self.transitions
     }
 
-    /// The ranks, which add up to 1: x = d Pᵀ x + (1 − d + d · the ranks of vertices without edges) v, by power iteration
-    /// from v. With damping d a vertex passes on the share d of its rank along its edges; `personalization` is v times any
-    /// factor, or the same for all.
+    /// Computes the ranks, which add up to 1: x = d Pᵀ x + (1 − d + d · the ranks of vertices without edges) v, by power
+    /// iteration from v. With damping d a vertex passes on the share d of its rank along its edges; `personalization` is v
+    /// times any factor, or `None` for a uniform v.
     ///
-    /// Converged when the ranks change by at most the larger tolerance in the L1 norm. The same call gives the same bits
-    /// every time with every format that does. An iteration takes a product with the transition matrix, and reads and
-    /// writes 6 vectors, or 9 where the matrix has no values.
+    /// Converged when the L1 norm of the change of the ranks is at most the larger tolerance. The same call returns the
+    /// same bits every time with every deterministic format. An iteration takes a product with the transition matrix, and
+    /// reads and writes 6 vectors, or 9 if the matrix has no values.
     ///
     /// # Errors
-    /// When the damping is not from 0 to below 1, rounded to the precision as well, the personalization has another
-    /// length (that of this rank's part, where the vertices are divided among ranks), is negative or not finite anywhere, or adds up to 0, an option means nothing, memory runs out, or the
-    /// device fails.
+    /// When the damping is not at least 0 and below 1, also after rounding to the precision; when the personalization has
+    /// the wrong length (that of this rank's part, if the vertices are divided among ranks), is negative or not finite
+    /// anywhere, or adds up to 0; when an option is invalid, memory runs out, or the device fails.
     pub fn rank(
         &mut self,
         damping: f64,
@@ -204,7 +205,7 @@ impl<T: Real, E: Executor, O: Operator<T, E>> Pagerank<T, E, O> {
         callback: Option<Callback<'_>>,
     ) -> Result<(Vector<T, E>, PagerankReport), Error> {
         options.check()?;
-        // As the product takes it: what is just below 1 may be 1 then.
+        // As the product uses it: rounding may turn a number just below 1 into 1.
         let (given, damping) = (damping, T::from_f64(damping));
         if !((0.0..1.0).contains(&given) && damping < T::ONE) {
             let value = damping.to_string();
@@ -253,14 +254,14 @@ impl<T: Real, E: Executor, O: Operator<T, E>> Pagerank<T, E, O> {
         Ok((ranking.x, PagerankReport { outcome, iterations, history, elapsed: begin.elapsed() }))
     }
 
-    /// A sum over all ranks, of which this one has a part.
+    /// Returns the sum over all ranks, of which this one contributes `part`.
     fn sum(&self, part: f64) -> Result<f64, Error> {
         let mut sum = [part];
         self.transitions.ranks().map_or(Ok(()), |ranks| ranks.sum(&mut sum))?;
         Ok(sum[0])
     }
 
-    /// v, which adds up to 1.
+    /// Returns v, normalized to the sum 1.
     fn distribution(&self, personalization: Option<&[T]>) -> Result<Vec<T>, Error> {
         let rows = self.dangling.len();
         let all = self.transitions.ranks().map_or(rows, |ranks| ranks.elements());
@@ -268,7 +269,7 @@ impl<T: Real, E: Executor, O: Operator<T, E>> Pagerank<T, E, O> {
             return filled(rows, T::from_f64(1.0 / all as f64));
         };
         check_length("the personalization", weights.len(), rows)?;
-        let expected = "finite numbers from 0 on that do not add up to 0";
+        let expected = "finite, non-negative numbers that do not add up to 0";
         let refuse = |value| Err(Error::Setting { what: "the personalization", value, expected });
         let bad = |weight: &&T| !(weight.to_f64() >= 0.0 && weight.to_f64().is_finite());
         if let Some(weight) = weights.iter().find(bad) {
@@ -282,8 +283,8 @@ impl<T: Real, E: Executor, O: Operator<T, E>> Pagerank<T, E, O> {
     }
 }
 
-/// The share of each vertex that goes along any of its edges, where all do alike: one over their number. A vertex without
-/// edges, or with none of any weight, passes on nothing.
+/// Returns the share of each vertex that follows each of its edges, if they are equal: one over their number. A vertex
+/// without edges, or with zero weights only, passes on nothing.
 fn equal_shares<T: Real>(graph: &Csr<T>) -> Result<Option<Vec<T>>, Error> {
     let mut shares = with_capacity(graph.rows())?;
     for row in 0..graph.rows() {
@@ -300,7 +301,7 @@ fn equal_shares<T: Real>(graph: &Csr<T>) -> Result<Option<Vec<T>>, Error> {
 
 struct Ranking<'a, T: Real, E: Executor, O> {
     transitions: &'a mut O,
-    /// Shares, and room for those of the ranks.
+    /// The shares, and a workspace for the shares of the ranks.
     passed_on: Option<(Vector<T, E>, Vector<T, E>)>,
     damping: T,
     x: Vector<T, E>,

@@ -9,18 +9,19 @@ use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size};
 use crate::dense::{Dot, Fill, PipelinedCgUpdate, PreconditionedPipelinedCgUpdate, Program, Step, ZERO};
 
 /// Pipelined conjugate gradients (Ghysels & Vanroose 2014, algorithms 3 and 4), for symmetric or Hermitian positive
-/// definite matrices and preconditioners: the same iterates as [`Cg`](super::Cg) but for rounding, with a single reduction
-/// in an iteration, in the one pass that updates all vectors. On a GPU that is fewer launches, which counts for small
-/// matrices, and more vectors, which counts for large ones. Its own residual loses touch with the true one sooner than that of `Cg`.
+/// definite matrices and preconditioners: the same iterates as [`Cg`](super::Cg) up to rounding, with a single reduction
+/// per iteration, in the one pass that updates all vectors. On a GPU this means fewer launches, which helps small matrices,
+/// but more vectors, which slows down large ones. Its recursive residual deviates from the true one sooner than that of
+/// `Cg`.
 ///
 /// Among [ranks](crate::Ranks), the next product runs while they add up their sums.
 ///
-/// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 13 vectors, with a
-/// preconditioner 18. Vectors besides b and x: 6, or 10.
+/// An iteration takes a product with the matrix and one with the preconditioner; it reads and writes 13 vectors, or 18 with
+/// a preconditioner. Vectors besides b and x: 6, or 10.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PipelinedCg;
 
-/// r · u, of the residual with the preconditioned residual. The sums of the pass follow.
+/// r · u: the residual and the preconditioned residual. The sums of the pass follow.
 const GAMMA: u32 = FIRST_METHOD_SLOT;
 const NEW_GAMMA: u32 = GAMMA + 1;
 /// u · A u.
@@ -30,7 +31,7 @@ const SQUARE: u32 = GAMMA + 3;
 const NORM: u32 = GAMMA + 4;
 const ALPHA: u32 = GAMMA + 5;
 const BETA: u32 = GAMMA + 6;
-/// p · A p of the next direction p.
+/// p · A p for the next direction p.
 const CURVATURE: u32 = GAMMA + 7;
 const SLOTS: u32 = 8;
 
@@ -46,14 +47,14 @@ pub struct PipelinedCgIteration<T: Scalar, E: Executor> {
     /// A M w.
     n: Vector<T, E>,
     preconditioned: Option<Preconditioned<T, E>>,
-    /// Whether n is that of the next iteration: among ranks it is computed while they add up their sums.
+    /// Whether n already belongs to the next iteration: among ranks it is computed while they add up their sums.
     is_multiplied: bool,
     first: Program<E::Memory>,
     nothing: Program<E::Memory>,
     next: Program<E::Memory>,
 }
 
-/// What a preconditioner takes besides.
+/// Additional vectors with a preconditioner.
 struct Preconditioned<T: Scalar, E: Executor> {
     /// M r.
     u: Vector<T, E>,
@@ -121,7 +122,7 @@ impl<T: Scalar, E: Executor> Iteration<T, E> for PipelinedCgIteration<T, E> {
     fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { operator, preconditioner, residual: r, space, .. } = problem;
         self.is_multiplied = false;
-        // With β = 0, the first iteration takes nothing of these.
+        // With β = 0, the first iteration ignores these.
         for vector in [&mut self.s, &mut self.z, &mut self.p] {
             space.pass(Fill, [ZERO], [], [vector])?;
         }

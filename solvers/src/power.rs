@@ -20,19 +20,19 @@ const LAMBDA: u32 = FIRST_METHOD_SLOT;
 const SQUARE: u32 = LAMBDA + 1;
 /// 1 / ‖A x‖.
 const INVERSE: u32 = LAMBDA + 2;
-/// ‖A x − λ x‖, before the root its square, and over ‖A x‖.
+/// ‖A x − λ x‖, before the root its square, and its ratio to ‖A x‖.
 const RESIDUAL: u32 = LAMBDA + 3;
 const RELATIVE: u32 = LAMBDA + 4;
 const ABSOLUTE_TOLERANCE: u32 = LAMBDA + 5;
 const RING: u32 = LAMBDA + 6;
 
-/// The eigenpair with the eigenvalue of largest magnitude, by power iteration (Saad 2011, §4.1), from x on; x = 0 stands
-/// for a vector that is always the same. x is then the eigenvector, of length 1. A complex matrix is Hermitian, as the
-/// eigenvalue is real.
+/// Computes the eigenpair with the eigenvalue of largest magnitude, by power iteration (Saad 2011, §4.1), starting from x;
+/// x = 0 selects a fixed starting vector. On return x is the eigenvector, of length 1. A complex matrix must be Hermitian,
+/// as the eigenvalue is real.
 ///
-/// Converged when ‖A x − λ x‖ ≤ the relative tolerance times ‖A x‖, or the absolute one. Where several eigenvalues have the
-/// largest magnitude, such as 1 and −1, it does not converge. An iteration takes a product with the operator, and reads
-/// and writes 6 vectors. Vectors besides x: 1, and 2 more at the beginning, where a product shows how large A is.
+/// Converged when ‖A x − λ x‖ ≤ the relative tolerance times ‖A x‖, or the absolute one. If several eigenvalues have the
+/// largest magnitude, such as 1 and −1, it does not converge. An iteration takes a product with the operator, and reads and
+/// writes 6 vectors. Vectors besides x: 1, and 2 more at the start, where a product estimates the size of A.
 ///
 /// ```
 /// use host::executor::Cpu;
@@ -53,8 +53,7 @@ const RING: u32 = LAMBDA + 6;
 /// ```
 ///
 /// # Errors
-/// When A is not square or has no rows, x does not fit it, an option means nothing, memory runs out, or the device
-/// fails.
+/// When A is not square or has no rows, x does not fit it, an option is invalid, memory runs out, or the device fails.
 pub fn power_iteration<T: Scalar, E: Executor>(
     executor: &E,
     operator: &mut dyn Operator<T, E>,
@@ -77,7 +76,7 @@ pub fn power_iteration<T: Scalar, E: Executor>(
         length = ranger.norm(&begin)?;
     }
     let begin = ranger.scaled(&begin, exponent_for_norm(length))?;
-    // Squares of what A makes of vectors are to be numbers.
+    // Scale A so that squares of products are in range.
     let scale = Scale::new(ranger.exponent_for(operator, &begin)?);
     let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
     let (options, mut tell) = (scale.options(options), scale.callback(callback));
@@ -87,7 +86,7 @@ pub fn power_iteration<T: Scalar, E: Executor>(
         (TOLERANCE, options.relative_tolerance),
         (ABSOLUTE_TOLERANCE, options.absolute_tolerance),
         (LIMIT, options.iteration_limit.into()),
-        // Not known before the first iteration.
+        // Unknown before the first iteration.
         (LAMBDA, f64::NAN),
         (RESIDUAL, f64::NAN),
     ])?;
@@ -118,7 +117,7 @@ pub fn power_iteration<T: Scalar, E: Executor>(
 struct Power<'a, T: Scalar, E: Executor> {
     operator: &'a mut dyn Operator<T, E>,
     x: &'a mut Vector<T, E>,
-    /// A x; at the beginning, what x is to be.
+    /// A x; at the start, the initial x.
     product: Vector<T, E>,
     space: Space<E>,
     scaling: Program<E::Memory>,

@@ -1,4 +1,4 @@
-//! Norms whose squares are beyond the range of numbers, and powers of two that bring them back.
+//! Norms whose squares are out of range, and powers of two that bring them back.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use crate::ranks::Ranks;
 use crate::report::Progress;
 use crate::watch::Callback;
 
-/// Where the solver itself puts a product or a norm: behind the two slots that steps of every method compare with.
+/// The solver's own slot for a product or a norm, after the two slots that steps of every method compare with.
 pub(super) const SCRATCH: u32 = FIRST_SLOT + 2;
 
-/// Norms from 2 to the power of minus this up to it have squares, and products of several of these, that are numbers.
+/// Norms from 2^-`OF_NORMS` to 2^`OF_NORMS` have squares, and products of several of these, in range.
 const OF_NORMS: i32 = 300;
 
-/// Operators that make vectors longer by no more than 2 to the power of this, or shorter, leave norms that have squares.
+/// Operators that lengthen or shorten vectors by at most 2^`OF_GAINS` leave norms with squares in range.
 const OF_GAINS: i32 = 400;
 
-/// The largest exponent of a factor, and less than that of the smallest number.
+/// The largest exponent of a factor; smaller than the magnitude of the smallest number's exponent.
 const MOST: i32 = 1000;
 
-/// Below this a norm may have lost squares to underflow.
+/// A smaller norm may have lost squares to underflow.
 const LEAST_SURE: f64 = power_of_two(-450);
 
-/// The exponent of what small vectors are multiplied with, and large ones divided by, so that no square underflows or
-/// overflows (Blue 1978; reference BLAS, `nrm2`).
+/// Small vectors are multiplied by 2 to this power, and large ones divided, so that no square underflows or overflows (Blue
+/// 1978; reference BLAS, `nrm2`).
 const SHIFT: i32 = 600;
 
-/// 2 to a power from -1022 to 1023.
+/// Returns 2 to a power from -1022 to 1023.
 pub(super) const fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// The exponent of the power of two that brings a norm near 1, if it is so small or large that its square may be none; 0
-/// otherwise, and of what no factor makes a better number.
+/// Returns the exponent of the power of two that brings a norm near 1, if its square may be out of range; otherwise 0, also
+/// for a norm that no factor improves.
 pub(super) fn exponent_for_norm(norm: f64) -> i32 {
     exponent(norm, OF_NORMS)
 }
 
-/// [`exponent_for_norm`] for how much longer an operator makes vectors.
+/// [`exponent_for_norm`] for the factor by which an operator lengthens vectors.
 fn exponent_for_gain(gain: f64) -> i32 {
     exponent(gain, OF_GAINS)
 }
@@ -58,8 +58,8 @@ fn exponent(size: f64, safe: i32) -> i32 {
     if exponent.abs() <= safe { 0 } else { (-exponent).clamp(-MOST, MOST) }
 }
 
-/// ‖v‖; `square_root` is the program that takes the root of [`SCRATCH`] in its place. Waits. Where the plain sum of squares
-/// may have lost any, it is formed again of a multiple.
+/// Returns ‖v‖; `square_root` is the program that replaces [`SCRATCH`] by its root. Blocks until the norm is known. If the
+/// plain sum of squares may have lost any, it is computed again for a multiple of v.
 pub(super) fn norm<T: Scalar, E: Executor>(
     space: &mut Space<E>,
     square_root: &Program<E::Memory>,
@@ -67,7 +67,7 @@ pub(super) fn norm<T: Scalar, E: Executor>(
 ) -> Result<f64, Error> {
     let plain = plain_norm(space, square_root, vector)?;
     let factor = power_of_two(if plain < LEAST_SURE { SHIFT } else { -SHIFT });
-    // Squares of shorter numbers are summed in 64 bits, where there is room for all of them.
+    // Squares of narrower numbers are summed in 64 bits, which can represent all of them.
     if T::Real::LARGEST < power_of_two(SHIFT) || plain.is_nan() || (LEAST_SURE..f64::INFINITY).contains(&plain) {
         return Ok(plain);
     }
@@ -86,7 +86,7 @@ fn plain_norm<T: Scalar, E: Executor>(
     Ok(space.scalars()?[SCRATCH as usize])
 }
 
-/// w ← factor · v. The factor is put into [`SCRATCH`].
+/// w ← factor · v. Stores the factor in [`SCRATCH`].
 fn scale<T: Scalar, E: Executor>(
     space: &mut Space<E>,
     factor: f64,
@@ -98,7 +98,7 @@ fn scale<T: Scalar, E: Executor>(
     space.pass(Scaled, [SCRATCH], [vector], [scaled])
 }
 
-/// A power of two that norms are multiplied with while something is solved, and the way back.
+/// A power of two that scales norms during a solve, and its inverse.
 #[derive(Clone, Copy)]
 pub(super) struct Scale {
     pub(super) factor: f64,
@@ -112,14 +112,14 @@ impl Scale {
         Self { factor: power_of_two(exponent), inverse: power_of_two(-exponent) }
     }
 
-    /// The options for norms that are multiplied.
+    /// Returns the options for scaled norms.
     pub(super) fn options(self, options: &Options) -> Options {
-        // Beyond the largest number is as good as that.
+        // An overflow becomes the largest number.
         let absolute_tolerance = (options.absolute_tolerance * self.factor).min(f64::MAX);
         Options { absolute_tolerance, ..*options }
     }
 
-    /// What is told norms that are multiplied, and tells the callback those that they stand for.
+    /// Returns a callback that receives scaled norms and passes the original ones on.
     pub(super) fn callback(self, mut callback: Option<Callback<'_>>) -> impl FnMut(&Progress) -> ControlFlow<()> {
         move |progress: &Progress| match &mut callback {
             Some(callback) => callback(&Progress { residual_norm: progress.residual_norm * self.inverse, ..*progress }),
@@ -127,13 +127,13 @@ impl Scale {
         }
     }
 
-    /// Makes of norms that are multiplied those that they stand for.
+    /// Converts scaled norms to the original ones.
     pub(super) fn bring_back<'n>(self, norms: impl IntoIterator<Item = &'n mut f64>) {
         norms.into_iter().for_each(|norm| *norm *= self.inverse);
     }
 }
 
-/// Norms and scaled copies of vectors, in a space of their own.
+/// Computes norms and scaled copies of vectors, in its own space.
 pub(super) struct Ranger<E: Executor> {
     space: Space<E>,
     square_root: Program<E::Memory>,
@@ -146,12 +146,12 @@ impl<E: Executor> Ranger<E> {
         Ok(Self { space, square_root })
     }
 
-    /// ‖v‖. Waits.
+    /// Returns ‖v‖. Blocks until it is known.
     pub(super) fn norm<T: Scalar>(&mut self, vector: &Vector<T, E>) -> Result<f64, Error> {
         norm(&mut self.space, &self.square_root, vector)
     }
 
-    /// 2^exponent · v, where the exponent may be beyond those of numbers.
+    /// Returns 2^exponent · v, where the exponent may be out of the range of numbers.
     pub(super) fn scaled<T: Scalar>(&mut self, vector: &Vector<T, E>, exponent: i32) -> Result<Vector<T, E>, Error> {
         let executor = self.space.executor().clone();
         let mut scaled = executor.duplicate(vector)?;
@@ -165,8 +165,8 @@ impl<E: Executor> Ranger<E> {
         Ok(scaled)
     }
 
-    /// The exponent of the power of two that an operator is to be multiplied with, so that squares of what it makes of
-    /// vectors are numbers; `vector` is one that it may be tried with. Takes a product.
+    /// Returns the exponent of the power of two that scales an operator so that squares of its products are in range;
+    /// `vector` is a test vector. Takes a product.
     pub(super) fn exponent_for<T: Scalar>(
         &mut self,
         operator: &mut dyn Operator<T, E>,

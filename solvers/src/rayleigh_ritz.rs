@@ -11,21 +11,21 @@ pub enum SpectrumEnd {
     Largest,
 }
 
-/// What the best approximations in a space are made of.
+/// The coefficients of the best approximations in a space.
 pub(super) struct RitzPairs<N> {
     /// The Ritz values, in the order of the wanted end.
     pub(super) values: Vec<f64>,
     /// The coefficients of the Ritz vectors, which are orthonormal.
     pub(super) vectors: DMatrix<N>,
-    /// The coefficients of what the Ritz vectors have besides their part in the first columns, orthogonal to the vectors.
+    /// The coefficients of the Ritz vectors without their part in the first columns, orthogonal to the vectors.
     pub(super) directions: DMatrix<N>,
     /// The largest magnitude of a Ritz value, wanted or not.
     pub(super) magnitude: f64,
 }
 
-/// Eigenvalues and eigenvectors, if they are found.
+/// Eigenvalues and eigenvectors; `None` if they are not found.
 fn eigen<N: ComplexField<RealField = f64>>(matrix: DMatrix<N>) -> Option<SymmetricEigen<N, nalgebra::Dyn>> {
-    /// Far more than it ever takes.
+    /// Far more than are ever needed.
     const MOST_SWEEPS: usize = 10_000;
     if !matrix.iter().all(ComplexField::is_finite) {
         return None;
@@ -34,9 +34,9 @@ fn eigen<N: ComplexField<RealField = f64>>(matrix: DMatrix<N>) -> Option<Symmetr
     SymmetricEigen::try_new(hermitian, f64::EPSILON, MOST_SWEEPS)
 }
 
-/// The best `pairs` pairs in the span of columns S with gram matrix `gram`, SᴴS, and products `products`, SᴴAS. Directions
-/// in which the scaled columns extend less than the root of `least` times the most are left out. `None` if fewer than
-/// `pairs` are left. O(columns³).
+/// Returns the best `pairs` pairs in the span of columns S with Gram matrix `gram`, SᴴS, and products `products`, SᴴAS.
+/// Omits directions in which the scaled columns extend less than the root of `least` times the maximum. Returns `None` if
+/// fewer than `pairs` directions remain. O(columns³).
 pub(super) fn rayleigh_ritz<N: ComplexField<RealField = f64>>(
     gram: &DMatrix<N>,
     products: &DMatrix<N>,

@@ -20,26 +20,25 @@ use super::watch::{Callback, NO_NUMBER};
 use super::work::Work;
 use crate::dense::{Fill, MixedOperands, MixedUpdate, ONE, Scaled, Space, Step, ZERO};
 
-/// How far below the tolerance, as a part of it, the last correction aims.
+/// The last correction aims at this share of the tolerance.
 const AIM: f64 = 0.5;
 
-/// What a correction with changed values makes the residual smaller by, at best, over the largest change of a value: for
-/// finite elements, corrections that aim lower take iterations for nothing, and those that aim higher begin anew too often.
+/// The best factor by which a correction with changed values reduces the residual, as a multiple of the largest change of a
+/// value. For finite elements, corrections that aim lower waste iterations, and those that aim higher restart too often.
 const OVER_CHANGE: f64 = 16.0;
 
-/// What a correction is to make the residual smaller by at least.
+/// A correction must reduce the residual at least by this factor.
 const LEAST_GAIN: f64 = 0.5;
 
-/// Solves A x = b in precision `T` by corrections that any [`Method`] finds in precision `S`, which moves half the bytes:
-/// r ← b − A x, A d = r in `S`, x ← x + d, again and again (Wilkinson; Higham 2002, §12). It reaches what `T` can, as long
-/// as the method in `S` makes each residual smaller. Vectors besides b and x: 1 in `T`, and in `S` 2 and the method's.
+/// Solves A x = b in precision `T` by corrections that any [`Method`] computes in precision `S`, which moves half the
+/// bytes: r ← b − A x, A d = r in `S`, x ← x + d, repeatedly (Wilkinson; Higham 2002, §12). It reaches the accuracy of `T`,
+/// as long as the method in `S` reduces each residual. Vectors besides b and x: 1 in `T`, and in `S` 2 and the method's.
 ///
-/// The [`Report`] counts the method's iterations; its history is what the method computes, in the size of the residual that
-/// was to be corrected, its restarts are the corrections after the first, and its work is that of an iteration of the last
+/// The [`Report`] counts the method's iterations. Its history has the norms that the method computes, scaled to the
+/// corrected residual; its restarts are the corrections after the first; its work is that of an iteration of the last
 /// correction.
 ///
-/// The two precisions may be the same, where the matrix of the corrections is another one:
-/// [`with_narrow_values`](Self::with_narrow_values).
+/// Both precisions may be the same if the corrections use another matrix: [`with_narrow_values`](Self::with_narrow_values).
 ///
 /// ```
 /// use host::executor::Cpu;
@@ -70,9 +69,9 @@ pub struct Refinement<'a, T: Real, S: Real, E: Executor> {
 }
 
 impl<'a, T: Real, E: Executor> Refinement<'a, T, T, E> {
-    /// A solver for the A of `plan`, whose corrections are for the same matrix with [narrow values](host::ValueStorage), in
-    /// the same arithmetic. A correction is to make the residual smaller by 16 times the largest change of a value, over
-    /// that value.
+    /// Creates a solver for the A of `plan`, with corrections by the same matrix with [narrow values](host::ValueStorage),
+    /// in the same arithmetic. Each correction aims to reduce the residual to 16 times the largest relative change of a
+    /// value.
     ///
     /// ```
     /// use host::executor::Cpu;
@@ -101,8 +100,8 @@ impl<'a, T: Real, E: Executor> Refinement<'a, T, T, E> {
 }
 
 impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
-    /// A solver for this A, which is given in both precisions, with the default options. A correction is to make the
-    /// residual smaller by the square root of the unit roundoff of `S`.
+    /// Creates a solver for an A given in both precisions, with the default options. Each correction aims to reduce the
+    /// residual by the square root of the unit roundoff of `S`.
     pub fn new(executor: &'a E, operator: &'a mut dyn Operator<T, E>, inner: &'a mut dyn Operator<S, E>) -> Self {
         Self {
             executor,
@@ -115,27 +114,27 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         }
     }
 
-    /// With a preconditioner for the method: an approximation of the inverse of A, or of the A of the corrections.
+    /// Sets a preconditioner for the method: an approximation of the inverse of A, or of the A of the corrections.
     pub fn preconditioner(self, preconditioner: &'a mut dyn Operator<S, E>) -> Self {
         Self { preconditioner: Some(preconditioner), ..self }
     }
 
-    /// With another factor that a correction is to make the residual smaller by.
+    /// Sets the factor by which each correction aims to reduce the residual.
     pub fn inner_tolerance(self, inner_tolerance: f64) -> Self {
         Self { inner_tolerance, ..self }
     }
 
-    /// With other options. The limits are those of all corrections together, the stagnation window is each one's.
+    /// Sets the options. The limits apply to all corrections together, the stagnation window to each.
     pub fn options(self, options: Options) -> Self {
         Self { options, ..self }
     }
 
-    /// With a callback, as [`Solver::callback`] has it.
+    /// Sets a callback, as [`Solver::callback`] does.
     pub fn callback(self, callback: Callback<'a>) -> Self {
         Self { callback: Some(callback), ..self }
     }
 
-    /// Solves A x = b, from the given x on, as [`Solver::solve`] does.
+    /// Solves A x = b, starting from the given x, as [`Solver::solve`] does.
     ///
     /// # Errors
     /// As for [`Solver::solve`], and when the two operators differ in shape, or the inner tolerance is not between 0 and 1.
@@ -192,7 +191,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
                 _ if report.iterations >= options.iteration_limit as usize => Some(Outcome::IterationLimit),
                 _ if late => Some(Outcome::TimeLimit),
                 _ if now * RESTART_GAIN > before => ended.or(Some(Outcome::Stagnated)),
-                // Whatever ended the method, it had come closer.
+                // Whatever ended the method, the residual has decreased.
                 _ => None,
             };
             if let Some(outcome) = outcome {
@@ -200,8 +199,8 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             }
             corrections += 1;
 
-            // Of norm 1, so that nothing is too small or too large for the other precision; or less, where 1 over the norm
-            // is no number.
+            // Scaled to norm 1, so that nothing is too small or too large for the other precision; to less if the inverse
+            // of the norm is out of range.
             let unit = now.max(power_of_two(-1000));
             let operands = MixedOperands { alpha: 1.0 / unit, x: &residual, beta: 0.0, y: &mut scaled };
             self.executor.run::<MixedUpdate<_, _>>(operands)?;
@@ -224,7 +223,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         }
     }
 
-    /// [`SpectralBounds::estimate`] for the matrix of the corrections and the preconditioner.
+    /// [`SpectralBounds::estimate`] for the matrix of the corrections with the preconditioner.
     pub(super) fn estimate_spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error> {
         let preconditioner = self.preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
         SpectralBounds::estimate(self.executor, &mut *self.inner, preconditioner, steps)
@@ -232,7 +231,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
 
     fn check(&self, b: &Vector<T, E>, x: &Vector<T, E>) -> Result<(), Error> {
         self.options.check()?;
-        // Written so that a NaN is refused.
+        // Written so that a NaN is rejected.
         if !(self.inner_tolerance > 0.0 && self.inner_tolerance < 1.0) {
             let value = self.inner_tolerance.to_string();
             return Err(Error::Setting { what: "the inner tolerance", value, expected: "more than 0 and less than 1" });
@@ -244,7 +243,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         check_length("x", x.len(), rows)
     }
 
-    /// Solves A d = r for the correction d, where r is the residual over `unit`.
+    /// Solves A d = r for the correction d, where r is the residual divided by `unit`.
     fn correct<M: Method<S, E>>(
         &mut self,
         method: &M,

@@ -1,4 +1,4 @@
-//! What a solver says at the end, and on the way.
+//! Reports of solvers, at the end and during the iterations.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use super::work::Work;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The norm of the true residual b − A x, computed anew at the end, is within the tolerance.
+    /// The norm of the true residual b − A x, recomputed at the end, is within the tolerance.
     Converged,
-    /// The iteration limit came first.
+    /// The iteration limit was reached first.
     IterationLimit,
-    /// The time limit came first.
+    /// The time limit was reached first.
     TimeLimit,
-    /// The callback said so.
+    /// The callback stopped the solver.
     Stopped,
-    /// Residual norms no longer went down: over the stagnation window, or because rounding does not let the true residual
-    /// follow the one that the method computes.
+    /// Residual norms no longer decreased: over the stagnation window, or because rounding keeps the true residual from
+    /// following the one that the method computes.
     Stagnated,
-    /// The method cannot go on, for this reason. x is as it was before.
+    /// The method cannot continue, for this reason. x keeps its previous value.
     Breakdown(&'static str),
 }
 
@@ -37,52 +37,52 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What came of a solver.
+/// The result of a solver.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// How it ended.
     pub outcome: Outcome,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
-    /// ‖b − A x‖ of the x returned, computed anew.
+    /// ‖b − A x‖ for the returned x, recomputed.
     pub residual_norm: f64,
     /// ‖b‖.
     pub right_hand_side_norm: f64,
-    /// ‖b − A x‖ of the x given, then the norm of the residual after each iteration as the method computes it.
+    /// ‖b − A x‖ for the given x, followed by the norm of the residual after each iteration as computed by the method.
     pub history: Vec<f64>,
-    /// How often the method was begun anew from the x that it had: because its own residual had lost touch with the true
-    /// one, or it had broken down after it had made progress.
+    /// Number of restarts of the method from the current x: because its own residual had deviated from the true one, or
+    /// because of a breakdown after some progress.
     pub restarts: usize,
-    /// What an iteration takes.
+    /// The work of an iteration.
     pub work: Work,
-    /// Time in all.
+    /// Total time.
     pub elapsed: Duration,
 }
 
-/// Where a solver is.
+/// The progress of a solver.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// The iteration, from 1 on.
+    /// The number of the iteration, starting at 1.
     pub iteration: usize,
-    /// The norm of the residual after it, as the method computes it.
+    /// The norm of the residual after it, as computed by the method.
     pub residual_norm: f64,
-    /// Time since the beginning.
+    /// Time since the start.
     pub elapsed: Duration,
 }
 
-/// What came of an eigenvalue solver.
+/// The result of an eigenvalue solver.
 #[derive(Clone, Debug)]
 pub struct EigenReport {
     /// How it ended.
     pub outcome: Outcome,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
     /// The eigenvalues.
     pub eigenvalues: Vec<f64>,
-    /// ‖A x − λ x‖ of each, for vectors of length 1.
+    /// ‖A x − λ x‖ for each eigenpair, with vectors of length 1.
     pub residual_norms: Vec<f64>,
     /// The largest residual norm after each iteration.
     pub history: Vec<f64>,
-    /// Time in all.
+    /// Total time.
     pub elapsed: Duration,
 }

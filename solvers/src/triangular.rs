@@ -18,54 +18,54 @@ use host::real::{Real, Scalar, parts_of, parts_of_mut};
 use crate::dense::{Summation, with_summation};
 use crate::levels::{Side, levels};
 
-/// Lanes that work on a level at most for it to be small: several small levels are one launch of one block, because a
-/// launch takes longer than such a level. Not more: neighbouring rows of a level read x far apart, about one sector a cycle
-/// on one multiprocessor.
+/// Largest number of lanes of a small level. Several small levels share one launch of one block, because a launch takes
+/// longer than such a level. The limit is not larger because neighbouring rows of a level read x far apart, about one
+/// sector per cycle on one multiprocessor.
 const SMALL_LEVEL: u32 = 1024;
 
-/// Threads of that block at most: more leave each of them too few registers.
+/// Most threads of that block: with more, each has too few registers.
 const MOST_THREADS: u32 = 768;
 
-/// Rows of a level at least for the CPU to solve them in parallel, and rows that a thread takes at a time.
+/// Least number of rows of a level that the CPU solves in parallel, and rows that a thread takes at a time.
 const ROWS_AT_ONCE: usize = 1024;
 
-/// A triangular matrix in the memory of an executor, its rows in the order of levels: rows of one level take no element
-/// of the solution from each other, only from levels before. It may be triangular in another order than that of the
-/// vectors, which takes nothing: rows and columns are then stored by the elements that they belong to.
+/// A triangular matrix in the memory of an executor, with its rows ordered by level: rows of a level depend only on
+/// elements of the solution from previous levels. It may be triangular in another order than that of the vectors, at no
+/// cost: rows and columns are then stored by their vector elements.
 pub struct Triangular<T: Real, M: Memory> {
-    /// The entries beside the diagonal, rows in the order of levels.
+    /// The off-diagonal entries, with rows in level order.
     entries: Csr<T, M>,
-    /// The element of b and x of each place in that order.
+    /// The element of b and x of each row in that order.
     order: M::Buffer<u32>,
-    /// The row of each place in the matrix that it was made of, on the host.
+    /// The original row of each row in that order, on the host.
     order_on_host: Vec<u32>,
     /// One over the diagonal, in that order.
     inverse_diagonal: M::Buffer<T>,
-    /// Where each level begins in the order.
+    /// The offset of each level in that order.
     level_offsets: M::Buffer<u32>,
-    /// The same, on the host.
+    /// The same offsets, on the host.
     levels: Vec<u32>,
     lanes: u32,
     batches: Vec<Batch>,
 }
 
-/// Levels that one launch solves.
+/// Levels solved by one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Batch {
     first_level: u32,
     end_level: u32,
-    /// Lanes that the largest of them has work for.
+    /// Lanes needed for the largest of them.
     lanes: u64,
 }
 
 impl<R: Real, M: Memory> Triangular<R, M> {
-    /// Finds the levels of a matrix, given by its entries beside the diagonal and one over its diagonal, and moves it to an
-    /// executor; of a complex matrix with a real diagonal, the real one with a row and a column for each part. `elements`
-    /// has the element of b and x of each row, a permutation; without it the matrix is in the order of the vectors.
-    /// O(rows + nnz) on the host, and the memory of the matrix once more, or of that one.
+    /// Finds the levels of a matrix, given by its off-diagonal entries and one over its diagonal, and moves it to an
+    /// executor. A complex matrix with a real diagonal becomes a real one, with one row and column per part. `elements` has
+    /// the element of b and x of each row, a permutation; without it the matrix is in vector order. O(rows + nnz) on the
+    /// host; takes the memory of the matrix, or of the real one, once more.
     ///
     /// # Errors
-    /// When an entry is not on this side of the diagonal, the operands do not fit each other, or memory runs out.
+    /// When an entry is not on `side` of the diagonal, the operands do not fit each other, or memory runs out.
     pub fn new<T: Scalar<Real = R>, E: Executor<Memory = M>>(
         executor: &E,
         side: Side,
@@ -110,16 +110,16 @@ impl<R: Real, M: Memory> Triangular<R, M> {
         })
     }
 
-    /// Rows of the matrix.
+    /// Returns the number of rows of the matrix.
     pub fn rows(&self) -> usize {
         self.entries.rows()
     }
 
-    /// The values of a matrix of the same pattern, and one over its diagonal, in the order of levels. The matrix is given as
-    /// for [`new`](Self::new), in whatever precision.
+    /// Prepares the values of a matrix of the same pattern, and one over its diagonal, in level order. The matrix is given
+    /// as for [`new`](Self::new), in any precision.
     ///
     /// # Errors
-    /// When there are more or fewer rows or entries, or memory runs out.
+    /// When the number of rows or entries differs, or memory runs out.
     pub(crate) fn new_values<S: Scalar, E: Executor<Memory = M>>(
         &self,
         executor: &E,
@@ -135,7 +135,7 @@ impl<R: Real, M: Memory> Triangular<R, M> {
         Ok(TriangularValues { values: executor.upload(values)?, inverse_diagonal: executor.upload(inverse_diagonal)? })
     }
 
-    /// Puts new values in the place of the old ones; levels and order stay.
+    /// Replaces the values; levels and order are kept.
     ///
     /// # Errors
     /// When the device fails.
@@ -149,7 +149,7 @@ impl<R: Real, M: Memory> Triangular<R, M> {
     }
 }
 
-/// Checks that each row has an element of its own: who solves does not look.
+/// Checks that each row has its own element, on which solving relies.
 fn check_permutation(elements: &[u32], rows: usize) -> Result<(), Error> {
     check_length("the elements of the rows", elements.len(), rows)?;
     let mut taken = zeros::<u8>(rows)?;
@@ -161,13 +161,14 @@ fn check_permutation(elements: &[u32], rows: usize) -> Result<(), Error> {
     Err(Error::structure("triangular", "two rows have the same element of the vectors, or one has none"))
 }
 
-/// Numbers of a triangular matrix in the order of its levels.
+/// Values of a triangular matrix in level order.
 pub(crate) struct TriangularValues<T: Real, M: Memory> {
     values: M::Buffer<T>,
     inverse_diagonal: M::Buffer<T>,
 }
 
-/// The values of the rows in this order; of a complex matrix, those of the real one with a row and a column for each part.
+/// Returns the values of the rows in this order; of a complex matrix, those of the real one with one row and column per
+/// part.
 fn values_in_order<S: Scalar, R: Real>(order: &[u32], matrix: &Csr<S>) -> Result<Vec<R>, Error> {
     let mut values = with_capacity(matrix.nnz() * S::PARTS * S::PARTS)?;
     for &row in order {
@@ -183,12 +184,12 @@ fn values_in_order<S: Scalar, R: Real>(order: &[u32], matrix: &Csr<S>) -> Result
     Ok(values)
 }
 
-/// The elements of the rows in this order, each once for each of its parts.
+/// Returns the elements of the rows in this order, each repeated for each of its parts.
 fn in_order<T: Copy>(order: &[u32], elements: &[T], parts: usize) -> Result<Vec<T>, Error> {
     collect((0..order.len() * parts).map(|place| elements[order[place / parts] as usize]))
 }
 
-/// Lanes that share a row: about four entries each, which are loaded at the same time.
+/// Returns the lanes per row: about four entries each, which are loaded at the same time.
 fn lanes_for(rows: usize, nnz: usize) -> u32 {
     match nnz / rows.max(1) {
         0..=4 => 1,
@@ -197,7 +198,7 @@ fn lanes_for(rows: usize, nnz: usize) -> u32 {
     }
 }
 
-/// The launches: neighbouring small levels are one, any other level is one of its own.
+/// Returns the launches: consecutive small levels share one, any other level has its own.
 ///
 /// # Errors
 /// When memory runs out.
@@ -219,7 +220,7 @@ fn batches(levels: &[u32], lanes: u32) -> Result<Vec<Batch>, Error> {
     Ok(batches)
 }
 
-/// x ← T⁻¹ b for a triangular T; of complex vectors, for their real and imaginary parts.
+/// x ← T⁻¹ b for a triangular T; for complex vectors, applied to their real and imaginary parts.
 pub struct TriangularSolve<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for TriangularSolve<T> {
@@ -231,7 +232,7 @@ impl<T: Scalar> Operation for TriangularSolve<T> {
         operands: TriangularOperands<'_, T, K::Memory>,
     ) -> Result<(), Error> {
         let launches = solve_launches(operands, executor.device())?;
-        // SAFETY: the lengths were checked, the matrix keeps its invariants, the arrays are borrowed, and x exclusively.
+        // SAFETY: the lengths were checked, the matrix keeps its invariants, the arrays are borrowed, x exclusively.
         unsafe { executor.launch_all(&launches) }
     }
 
@@ -242,7 +243,7 @@ impl<T: Scalar> Operation for TriangularSolve<T> {
 
 /// The operands of [`TriangularSolve`].
 pub struct TriangularOperands<'a, T: Scalar, M: Memory> {
-    /// T, with a row for each part of an element.
+    /// T, with one row per part of an element.
     pub matrix: &'a Triangular<T::Real, M>,
     /// The right-hand side.
     pub b: &'a M::Buffer<T>,
@@ -257,7 +258,7 @@ impl<T: Scalar, M: Memory> TriangularOperands<'_, T, M> {
     }
 }
 
-/// The launches of x ← T⁻¹ b, in order.
+/// Returns the launches of x ← T⁻¹ b, in order.
 fn solve_launches<T: Scalar, M: Memory>(
     operands: TriangularOperands<'_, T, M>,
     device: &Device,
@@ -275,7 +276,7 @@ fn solve_launches<T: Scalar, M: Memory>(
     collect(matrix.batches.iter().map(launch))
 }
 
-/// One block for several levels, any grid for a single one.
+/// Returns one block for several levels, a grid of any size for a single one.
 fn grid(batch: Batch, device: &Device) -> Grid {
     if batch.end_level - batch.first_level == 1 {
         return device.grid(batch.lanes);
@@ -327,14 +328,14 @@ fn solve_on_host<T: Scalar, S: Summation>(operands: TriangularOperands<'_, T, Ho
     let solve = |place: usize| {
         let mut sum = S::default();
         for (number, (column, value)) in matrix.entries.row(place).enumerate() {
-            // SAFETY: columns are elements of x, whose length was checked, and of levels before, which are done.
+            // SAFETY: columns are elements of x, whose length was checked, and of previous levels, which are solved.
             let element = unsafe { x.element(column).read() };
             sum.add(number, value.to_f64(), element.to_f64());
         }
         let row = matrix.order[place];
         let difference = sum.combine(-1.0, 1.0, b[row as usize].to_f64());
         let element = T::Real::from_f64(difference * matrix.inverse_diagonal[place].to_f64());
-        // SAFETY: the order is a permutation of the elements of x, so that nobody else has this one in this level.
+        // SAFETY: the order is a permutation of the elements of x, so no other thread accesses this element in this level.
         unsafe { x.element(row).write(element) }
     };
     for level in matrix.levels.windows(2) {
@@ -348,19 +349,19 @@ fn solve_on_host<T: Scalar, S: Summation>(operands: TriangularOperands<'_, T, Ho
     Ok(())
 }
 
-/// The start of x, of which the rows of a level write different elements, while they read those of levels before.
+/// The start of x. The rows of a level write different elements, and read those of previous levels.
 struct Shared<T>(*mut T);
 
-// SAFETY: who reads and writes through the pointer says which elements are whose.
+// SAFETY: users of the pointer ensure that no element is accessed by two threads at once while it is written.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// A place in x.
+    /// Returns a pointer to an element of x.
     ///
     /// # Safety
-    /// It is in x.
+    /// `element` must be an index of x.
     unsafe fn element(&self, element: u32) -> *mut T {
-        // SAFETY: as the caller says.
+        // SAFETY: ensured by the caller.
         unsafe { self.0.add(element as usize) }
     }
 }

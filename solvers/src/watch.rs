@@ -1,4 +1,4 @@
-//! What everything that iterates shares: limits, history, callback.
+//! Shared by all iterations: limits, history, callback.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -12,42 +12,42 @@ use super::options::Options;
 use super::report::{Outcome, Progress};
 use crate::dense::{ITERATION, STATUS, Space, Step};
 
-/// The share of the smallest norm that a new one must be below to be progress.
+/// A norm below this share of the smallest one so far counts as progress.
 const PROGRESS: f64 = 0.999;
 
-/// Why a norm that is infinite or NaN ends everything.
+/// Why an infinite or NaN norm ends the iteration.
 pub(super) const NO_NUMBER: &str = "a number that is not finite: in b, x or A, or because of an overflow";
 
-/// Says after an iteration whether to go on.
+/// Called after each iteration; returns whether to continue.
 pub type Callback<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
-/// Iterations between two looks of the host at most: the history between them is kept on the device.
+/// Largest number of iterations between two checks by the host: the device keeps their history.
 const MOST_BETWEEN_LOOKS: u32 = 4096;
 
-/// Something that iterates in the memory of an executor.
+/// An iteration in the memory of an executor.
 pub(super) trait Repeated<E: Executor> {
-    /// Where its scalars are.
+    /// Returns the space of its scalars.
     fn space(&self) -> &Space<E>;
 
-    /// Why it can break down, in the order of [`breakdown_code`](super::breakdown_code).
+    /// Returns the reasons for a breakdown, in the order of [`breakdown_code`](super::breakdown_code).
     fn breakdowns(&self) -> &'static [&'static str];
 
     /// Queues the next iterations, always in the same way.
     fn advance(&mut self) -> Result<(), Error>;
 }
 
-/// What the host sees of the iterations.
+/// The host's view of the iterations.
 pub(super) struct Watch<'a> {
     pub(super) options: Options,
     callback: Option<Callback<'a>>,
     pub(super) begin: Instant,
-    /// Where the history begins among the slots, and its length.
+    /// The first slot and the length of the history.
     pub(super) ring: (u32, u32),
-    /// Iterations that one call of [`Repeated::advance`] does.
+    /// Iterations per call of [`Repeated::advance`].
     pub(super) iterations_at_once: u32,
     pub(super) history: Vec<f64>,
     pub(super) iterations: usize,
-    /// The smallest norm that was progress, and its iteration.
+    /// The smallest norm that counted as progress, and its iteration.
     pub(super) best: (f64, usize),
 }
 
@@ -70,12 +70,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Length of the history on the device.
+    /// Returns the length of the device's history.
     pub(super) fn ring_length(options: &Options, iterations_at_once: u32) -> u32 {
         options.check_interval.min(MOST_BETWEEN_LOOKS).saturating_add(iterations_at_once)
     }
 
-    /// Goes on until it has converged, as far as it knows itself (`None`), or something else ends it.
+    /// Iterates until the work reports convergence (`None`), or another outcome ends it.
     pub(super) fn go_on<E: Executor>(
         &mut self,
         executor: &E,
@@ -103,7 +103,7 @@ impl<'a> Watch<'a> {
                 code => {
                     let reason = work.breakdowns().get((code - FIRST_BREAKDOWN) as usize);
                     return Ok(Some(Outcome::Breakdown(
-                        reason.unwrap_or(&"for a reason that the method does not name"),
+                        reason.unwrap_or(&"for a reason that the method does not specify"),
                     )));
                 }
             }
@@ -113,7 +113,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What ends it now though it has neither converged nor come to the iteration limit.
+    /// Returns the outcome that ends the iteration now, other than convergence and the iteration limit.
     pub(super) fn limit<E: Executor>(&self, space: &Space<E>) -> Result<Option<Outcome>, Error> {
         let Options { stagnation_window, time_limit, .. } = self.options;
         if stagnation_window.is_some_and(|window| self.iterations - self.best.1 >= window as usize) {
@@ -125,11 +125,11 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes what is new of the history, tells the callback, and says whether that wants to stop.
+    /// Takes the new part of the history, calls the callback, and returns whether it stops the iteration.
     fn take_history(&mut self, scalars: &[f64]) -> Result<bool, Error> {
         let (ring, length) = self.ring;
         let done = scalars[ITERATION as usize] as usize;
-        // The same for all iterations since the last look.
+        // The same for all iterations since the last check.
         let elapsed = self.begin.elapsed();
         let mut stops = false;
         for iteration in self.iterations..done {
@@ -140,7 +140,7 @@ impl<'a> Watch<'a> {
         Ok(stops)
     }
 
-    /// Takes one norm, tells the callback unless it wants to stop already, and says whether it wants to stop.
+    /// Takes one norm, calls the callback unless it has already stopped the iteration, and returns whether to stop.
     pub(super) fn take(
         &mut self,
         iteration: usize,
@@ -164,8 +164,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The steps with which an iteration ends, or goes on after: they keep the norm in this slot for the history, and stop
-/// where that is to stop.
+/// Returns steps for the end of an iteration, which others may follow: they record the norm in slot `norm` in the history,
+/// and stop when the iteration must stop.
 pub(super) fn check((ring, length): (u32, u32), norm: u32) -> [Step; 4] {
     [
         Step::record(norm, ring, length),

@@ -1,4 +1,4 @@
-//! What an iteration takes.
+//! The work of an iteration.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Scalar;
 
-/// What an iteration takes, on average over those that a method queues together; all 0 if there was none.
+/// The work of an iteration, averaged over those that a method queues together; all 0 without iterations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
     /// Products of the matrix with a vector.
     pub products: f64,
     /// Applications of the preconditioner to a vector.
     pub preconditionings: f64,
-    /// Bytes of vectors that are read and written besides.
+    /// Bytes of vectors read and written otherwise.
     pub vector_bytes: f64,
 }
 
-/// Counts what an iteration takes.
+/// Counts the work of an iteration.
 pub(super) struct Counter<'a> {
-    /// Of the matrix and of the preconditioner.
+    /// Applications of the matrix and of the preconditioner.
     applications: [&'a Cell<u64>; 2],
     iterations_at_once: u32,
     work: Work,
@@ -35,20 +35,20 @@ impl<'a> Counter<'a> {
         Self { applications, iterations_at_once: iterations_at_once.max(1), work: Work::default() }
     }
 
-    /// What has been done so far, with these bytes of vectors.
+    /// Returns the work done so far, with `bytes` bytes of vectors.
     pub fn done(&self, bytes: u64) -> [u64; 3] {
         let [products, preconditionings] = self.applications;
         [products.get(), preconditionings.get(), bytes]
     }
 
-    /// Takes what has been done since as what the iterations took that are queued together.
+    /// Takes the work done since `before` as that of the iterations queued together.
     pub fn take(&mut self, before: [u64; 3], bytes: u64) {
         let after = self.done(bytes);
         let taken = |what: usize| (after[what] - before[what]) as f64 / f64::from(self.iterations_at_once);
         self.work = Work { products: taken(0), preconditionings: taken(1), vector_bytes: taken(2) };
     }
 
-    /// What an iteration took.
+    /// Returns the work of an iteration.
     pub fn work(&self) -> Work {
         self.work
     }

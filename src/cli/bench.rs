@@ -44,18 +44,18 @@ Examples:
   warp-spmv bench --suite large --vectors 4,8,16,32 --layout row-major --peers cusparse --out results.json
   warp-spmv bench --executor cpu --precision float64 --format all --json > results.json";
 
-/// What is to be done, whatever the executor.
+/// The work to do, whatever the executor.
 struct Job<'a> {
     arguments: &'a Arguments,
     members: Vec<Matrix>,
     effort: Effort,
-    /// Measured before, or up to now.
+    /// Entries measured before, or so far.
     entries: Vec<Entry>,
-    /// What was measured now, and how it went.
+    /// Outcome of the measurements so far.
     tally: Tally,
 }
 
-/// What the exit code depends on.
+/// The outcomes that determine the exit code.
 #[derive(Default)]
 struct Tally {
     wrong: BTreeSet<String>,
@@ -84,13 +84,13 @@ pub fn bench(arguments: &Arguments) -> Result<(), Error> {
     tally.verdict()
 }
 
-/// What was measured, when all went well.
+/// Returns the measurements if all went well.
 pub fn measure(arguments: &Arguments) -> Result<Vec<Entry>, Error> {
     let Job { entries, tally, .. } = job(arguments)?;
     tally.verdict().map(|()| entries)
 }
 
-/// Measures what is asked for on each executor.
+/// Measures what was requested on each executor.
 fn job(arguments: &Arguments) -> Result<Job<'_>, Error> {
     if arguments.ranks.is_some() {
         ranks::check(arguments)?;
@@ -133,7 +133,7 @@ impl<'a> Job<'a> {
                 entries = results::read(out)?;
             } else if exists {
                 let out = printable(&out.to_string_lossy());
-                return Err(Error::Usage(format!("{out} exists: --resume goes on with it, or give another --out")));
+                return Err(Error::Usage(format!("{out} exists: continue it with --resume, or give another --out")));
             }
         }
         let effort = arguments.effort();
@@ -141,9 +141,9 @@ impl<'a> Job<'a> {
         Ok(Self { arguments, members, effort, entries, tally: Tally::default() })
     }
 
-    /// What of a matrix is not measured yet, with those peers that are there, of one vector and of several. Where an
-    /// entry lacks something, all that it has is measured anew with what it lacks, so that nothing in it is from another
-    /// time.
+    /// The measurements of a matrix that are still missing, with the peers that are available for one vector and for
+    /// several. If an entry lacks something, everything in it is measured again together with what it lacks, so that
+    /// all of it is from the same time.
     fn open(&self, matrix: &Matrix, executor: &str, [peers, block_peers]: [&[&str]; 2]) -> Vec<Wanted> {
         let name = matrix.source.name();
         let open = matrix.wanted.iter().filter_map(|wanted| {
@@ -153,7 +153,7 @@ impl<'a> Job<'a> {
             if let Some(entry) = self.entries.iter().find(is_same) {
                 let own = wanted.formats.iter().chain([&UNIT]).map(Format::to_string);
                 let peers = peers.iter().filter(|name| wanted.peers.has(name)).map(|&name| name.to_owned());
-                // What was chosen for another number of multiplications is something else.
+                // A choice for another number of multiplications does not count.
                 let asked = self.arguments.multiplications();
                 let has = |name: String| {
                     entry.spmv.get(&name).is_some_and(|run| run.multiplications.is_none_or(|number| number == asked))
@@ -176,7 +176,7 @@ impl<'a> Job<'a> {
         open.collect()
     }
 
-    /// Takes a new entry in the place of one that lacked something, and saves all.
+    /// Replaces an incomplete entry by a new one, and saves all.
     fn keep(&mut self, entry: Entry) -> Result<(), Error> {
         let same = |old: &Entry| {
             let Entry { filename, env, .. } = &entry;
@@ -191,7 +191,7 @@ impl<'a> Job<'a> {
             return Ok(());
         };
         in_turn(out, || {
-            // Another process may have kept something there meanwhile.
+            // Another process may have stored results there in the meantime.
             if out.exists() {
                 self.entries = results::read(out)?;
             }
@@ -217,7 +217,7 @@ impl SubjectVisitor for &mut Job<'_> {
         if let Some(Entry { env, .. }) = other {
             let here = &subject.device().name;
             return Err(Error::Usage(format!(
-                "the results that --resume goes on with are of {}, and this is {here}: give another --out",
+                "the results to resume are from {}, but this is {here}: give another --out",
                 printable(&env.device)
             )));
         }
@@ -226,7 +226,7 @@ impl SubjectVisitor for &mut Job<'_> {
         if let Some(Entry { env, .. }) = self.entries.iter().find(tuned) {
             let theirs = env.tuning.unwrap_or_default();
             return Err(Error::Usage(format!(
-                "the results that --resume goes on with are of {theirs}, and this is {grids}: give another --out"
+                "the results to resume are from {theirs}, but this is {grids}: give another --out"
             )));
         }
         let mut bench = None;
@@ -251,7 +251,7 @@ impl SubjectVisitor for &mut Job<'_> {
         let weights = open.iter().flat_map(|(source, _, open)| open.iter().map(|wanted| wanted.weight(source)));
         let mut pace = Pace::new(weights.sum());
         for (source, family, wanted) in open {
-            // Ceilings are measured only where there is something to compare with them.
+            // Ceilings are measured only if there is something to compare with them.
             let bench = match &mut bench {
                 Some(bench) => bench,
                 empty => empty.insert(Bench::new(subject)?.tuned(grids)),
@@ -312,7 +312,7 @@ impl Job<'_> {
                 Err(error) => return bench.missing::<T>(name, family, error.to_string()),
             }
         }
-        // What is right is the product of the values as they are stored.
+        // The correct result is the product of the values as stored.
         let case = Case { name, family, matrix: rounded.as_ref().unwrap_or(matrix) };
         let Wanted { formats, peers, shapes, .. } = wanted.clone();
         let (multiplications, samples) = (self.arguments.multiplications(), self.arguments.samples);
@@ -324,7 +324,7 @@ impl Job<'_> {
         entry.unwrap_or_else(|error| bench.missing::<T>(name, family, error.to_string()))
     }
 
-    /// Prints a line for an entry, and remembers what went wrong in it.
+    /// Prints a line for an entry, and records what went wrong in it.
     fn tell(&mut self, entry: &Entry, pace: &Pace) -> Result<(), Error> {
         let of = format!("{} {}", printable(&entry.filename), entry.env.precision);
         if let Some(error) = &entry.error {

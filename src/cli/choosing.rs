@@ -1,4 +1,4 @@
-//! What `--format auto` and `info --explain` are told.
+//! Options of `--format auto` and `info --explain`.
 
 use warp_spmv::ValueStorage;
 use warp_spmv::select::{Measure, Selection};
@@ -11,26 +11,26 @@ const TRIED: &str = "3";
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Choice of the format")]
 pub struct Choosing {
-    /// How many multiplications the conversion is for [default: 1000]
+    /// The number of multiplications over which the conversion must pay off [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     multiplications: Option<u64>,
-    /// Bytes that the matrix may take
+    /// The largest number of bytes for the matrix
     #[arg(long, value_name = "BYTES")]
     memory_budget: Option<u64>,
-    /// Measure the N most promising formats, and remember the outcome; 0 for none [default: those that may well be faster
-    /// than the most promising one, if it pays; for info, none]
+    /// Measure the N most promising formats, and remember the outcome; 0 for none [default: those that may well be
+    /// faster than the most promising one, if it pays; for info, none]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = TRIED)]
     measure: Option<u32>,
-    /// Consider formats that do not give the same bits every time, too
+    /// Also consider formats that do not give the same bits every time
     #[arg(long)]
     pub any_order: bool,
 }
 
 impl Choosing {
-    /// Checks that nothing is said of the choice where there is none: it takes `what`.
+    /// Checks that none of these options is given where no format is chosen: they require `what`.
     pub fn check(&self, chooses: bool, what: &str) -> Result<(), Error> {
         match self.given() {
-            Some(name) if !chooses => Err(Error::Usage(format!("{name} goes with {what}"))),
+            Some(name) if !chooses => Err(Error::Usage(format!("{name} requires {what}"))),
             _ => Ok(()),
         }
     }
@@ -46,12 +46,12 @@ impl Choosing {
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 
-    /// The same where the order of additions is not a matter of the choice.
+    /// The same where the order of additions is not part of the choice.
     pub fn without_order(&self) -> Self {
         Self { any_order: false, ..self.clone() }
     }
 
-    /// What is to be chosen for.
+    /// The criteria of the choice.
     pub fn selection(&self) -> Selection {
         Selection {
             multiplications: self.multiplications.or(Selection::default().multiplications),
@@ -66,7 +66,7 @@ impl Choosing {
         }
     }
 
-    /// The same where something may be asked of how values are stored; otherwise the choice decides.
+    /// The same with an explicit storage of values, if one is requested; otherwise the choice determines it.
     pub fn selection_with(&self, values: ValueStorage) -> Selection {
         match values {
             ValueStorage::Full => self.selection(),

@@ -1,4 +1,4 @@
-//! `warp-spmv completions` and `warp-spmv manual`: what shells and `man` know of the command.
+//! `warp-spmv completions` and `warp-spmv manual`: shell completions and manual pages of the command.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Args)]
 pub struct ManualArguments {
-    /// The folder of the pages, one for each subcommand; it is made if there is none
+    /// The folder of the pages, one per subcommand; it is created if missing
     folder: PathBuf,
 }
 
@@ -45,7 +45,7 @@ pub fn completions(arguments: &Arguments) -> Result<(), Error> {
 pub fn manual(ManualArguments { folder }: &ManualArguments) -> Result<(), Error> {
     std::fs::create_dir_all(folder).map_err(|source| warp_spmv::Error::File { path: folder.clone(), source })?;
     let mut command = CommandLine::command();
-    // Gives subcommands names of their own, such as warp-spmv-run.
+    // Gives subcommands their own names, such as warp-spmv-run.
     command.build();
     write_pages(folder, &command)
 }

@@ -31,21 +31,21 @@ const CSR: &str = "csr";
 pub struct Arguments {
     #[command(flatten)]
     source: Source,
-    /// File to write; its name says the kind: .mtx, .mtx.gz, .npz, or .wspmv, which holds any storage format
+    /// File to write; its name determines the kind: .mtx, .mtx.gz, .npz, or .wspmv, which holds any storage format
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// How the matrix is stored in a .wspmv file; as for run, and formats that share their storage are one [default:
+    /// The storage of the matrix in a .wspmv file; as for run, and formats that share their storage are one [default:
     /// csr]
     #[arg(long, value_parser = format_parser())]
     format: Option<Format>,
-    /// The type of all values; in another one than the file has, they are rounded
+    /// The type of all values; if the file's type differs, they are rounded
     #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
     precision: AnyPrecision,
-    /// Sort each row by column first, and add up entries of the same place
+    /// Sort each row by column first, and add up entries with the same row and column
     #[arg(long)]
     sort: bool,
-    /// Let this many ranks, which are threads, read, generate and write a part each, so that none has the whole matrix;
-    /// processes that mpirun has started are ranks without it
+    /// Let this many ranks, which are threads, each read, generate and write a part, so that none holds the whole
+    /// matrix; processes started by mpirun are ranks without it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
 }
@@ -53,7 +53,7 @@ pub struct Arguments {
 fn format_parser() -> impl TypedValueParser<Value = Format> {
     let csr = PossibleValue::new(CSR);
     let names = Format::ALL.iter().enumerate().map(|(place, format)| {
-        // Of formats that share their storage, the help shows the first.
+        // Of formats that share their storage, the help shows only the first.
         let shown = Format::ALL[..place].iter().chain([&Format::CSR_SCALAR]).all(|f| f.storage() != format.storage());
         PossibleValue::new(format.name()).hide(!shown)
     });
@@ -66,10 +66,10 @@ pub fn convert(arguments: &Arguments) -> Result<(), Error> {
     let format = arguments.format.unwrap_or(Format::CSR_SCALAR);
     if kind != FileKind::Container && !format.shares_arrays(Format::CSR_SCALAR) {
         let reason =
-            format!("--format {format} needs a file whose name ends in .wspmv: only that has a storage format");
+            format!("--format {format} needs a file name ending in .wspmv: only containers have a storage format");
         return Err(Error::Usage(reason));
     }
-    // The input is not read any more when the output is written, so that it may be replaced.
+    // The input has been read completely before the output is written, so the output may replace it.
     output::check_folder(&arguments.output)?;
     match World::new(arguments.ranks.map(|ranks| ranks as usize))? {
         Some(world) => {
@@ -114,7 +114,7 @@ fn convert_in<T: Number>(arguments: &Arguments, kind: FileKind, format: Format) 
     tell(path, &shape, kind, T::NAME, format, matrix.fill())
 }
 
-/// Says what was written.
+/// Prints what was written.
 fn tell(path: &Path, shape: &Shape, kind: FileKind, precision: &str, format: Format, fill: f64) -> Result<(), Error> {
     let what = if kind == FileKind::Container { format.storage().into() } else { kind.to_string() };
     let bytes = file_bytes(path).map_or(String::new(), |bytes| format!(", {}", units::bytes(bytes.into())));

@@ -1,4 +1,4 @@
-//! `warp-spmv doctor`: what works on this machine, and what to do about what does not.
+//! `warp-spmv doctor`: reports what works on this machine, and advises on what does not.
 
 use std::fmt::{self, Display};
 
@@ -30,18 +30,18 @@ enum State {
     Works,
     /// It does not exist here, or this program was built without it.
     Missing,
-    /// It exists and fails.
+    /// It exists but fails.
     Broken,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: String,
     state: State,
-    /// What it is, or why it does not work.
+    /// Its description, or the reason why it does not work.
     found: String,
-    /// What the user can do about it.
+    /// Advice for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -59,7 +59,7 @@ impl Finding {
         Self { what: what.into(), state: State::Broken, found: found.to_string(), advice: Some(advice.into()) }
     }
 
-    /// A part of the program that a feature brings.
+    /// A part of the program that requires a feature.
     #[allow(dead_code, reason = "a program may have all features")]
     fn without(what: &str, feature: &str) -> Self {
         Self::missing(what, "this program was built without it", format!("build with --features {feature}"))
@@ -121,7 +121,7 @@ fn built_with() -> String {
     if has.is_empty() { " without optional features".into() } else { format!(" with {}", has.join(", ")) }
 }
 
-/// Whether a product on an executor is right.
+/// Checks whether a product on an executor is right.
 fn multiplies<E: Executor>(what: &str, executor: &E) -> Finding {
     let check = || -> Result<bool, Error> {
         let generator: Generator = "stencil:27:12".parse()?;
@@ -144,7 +144,7 @@ fn multiplies<E: Executor>(what: &str, executor: &E) -> Finding {
     }
 }
 
-/// Whether the choice of a format knows a device.
+/// Checks whether the choice of a format is calibrated for a device.
 fn calibration(what: &str, device: &warp_spmv::device::Device) -> Finding {
     let Some(store) = Store::of_user() else {
         return Finding::missing(what, "this system has no data folder", "set HOME or XDG_DATA_HOME");
@@ -153,8 +153,8 @@ fn calibration(what: &str, device: &warp_spmv::device::Device) -> Finding {
     match store.calibration(device) {
         Ok(Some(_)) => Finding::works(what, format!("calibrated: {}", path.display())),
         Ok(None) => {
-            let found = "--format auto takes the calibration that comes with the program";
-            Finding::missing(what, found, "calibrate it to this machine with warp-spmv tune")
+            let found = "--format auto uses the calibration that comes with the program";
+            Finding::missing(what, found, "calibrate it for this machine with warp-spmv tune")
         }
         Err(error) => Finding::broken(what, error, format!("remove {}, or run warp-spmv tune", path.display())),
     }
@@ -169,7 +169,7 @@ fn look_at_gpus(findings: &mut Vec<Finding>) {
 fn look_at_gpus(findings: &mut Vec<Finding>) {
     use warp_spmv::executor::Cuda;
 
-    const ADVICE: &str = "GPUs need NVIDIA's driver: see what nvidia-smi says";
+    const ADVICE: &str = "GPUs need NVIDIA's driver: check the output of nvidia-smi";
     let count = match Cuda::count() {
         Ok(count) => count,
         Err(error) => return findings.push(Finding::missing("gpu", error.to_string(), ADVICE)),
@@ -201,7 +201,7 @@ fn cusparse(gpu: &warp_spmv::executor::Cuda) -> Finding {
     match lab::peers::cusparse_name(gpu) {
         Ok(name) => Finding::works("cuSPARSE", name),
         Err(reason) => {
-            let advice = "bench --peers compares with it: put the folder of libcusparse.so on LD_LIBRARY_PATH";
+            let advice = "bench --peers compares with it: add the folder of libcusparse.so to LD_LIBRARY_PATH";
             Finding::missing("cuSPARSE", reason, advice)
         }
     }
@@ -229,6 +229,6 @@ fn look_at_mpi(findings: &mut Vec<Finding>) {
 fn look_at_mpi(findings: &mut Vec<Finding>) {
     findings.push(match warp_spmv::distributed::mpi::library_version() {
         Ok(version) => Finding::works("MPI", version),
-        Err(reason) => Finding::broken("MPI", reason, "build the program anew with the MPI that mpirun belongs to"),
+        Err(reason) => Finding::broken("MPI", reason, "rebuild the program with the MPI to which mpirun belongs"),
     });
 }

@@ -1,4 +1,4 @@
-//! What ends the command without an answer, or with a wrong one.
+//! Errors that end the command without an answer, or with a wrong one.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use warp_spmv::verify::Verification;
 
 use super::interrupt;
 
-/// Why the command failed. Each message becomes one line.
+/// The reason why the command failed. Each message is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The arguments do not make sense.
@@ -45,12 +45,12 @@ pub enum Error {
         /// The number of columns.
         expected: usize,
     },
-    /// What a file has of each unknown does not fit the matrix.
+    /// A file's data of unknowns does not fit the matrix.
     #[error("{}: {found} unknowns, expected {expected} for the rows of the matrix", path.display())]
     UnknownsLength {
         /// The file.
         path: PathBuf,
-        /// Unknowns that it has something of.
+        /// Number of unknowns in the file.
         found: usize,
         /// The number of rows.
         expected: usize,
@@ -58,9 +58,9 @@ pub enum Error {
     /// With `--format all`, a format is wrong or failed.
     #[error("{}", of_formats(wrong, failed))]
     Formats {
-        /// Those that gave a wrong answer.
+        /// Formats that gave a wrong answer.
         wrong: Vec<String>,
-        /// Those that gave none, though the matrix can be stored so.
+        /// Formats that gave none although they can store the matrix.
         failed: Vec<String>,
     },
     /// A matrix that must be square is not.
@@ -76,17 +76,17 @@ pub enum Error {
     /// Ranks do not satisfy their equation.
     #[error("wrong ranks: another iteration changes them by {residual:e}, more than the {tolerance:e} allowed")]
     WrongRanks {
-        /// The change in all.
+        /// The total change.
         residual: f64,
-        /// What it may be.
+        /// The largest acceptable change.
         tolerance: f64,
     },
-    /// An iterative method did not come to the tolerance.
+    /// An iterative method did not reach the tolerance.
     #[error("not converged: {outcome}, after {iterations} iterations")]
     NotConverged {
-        /// How it ended.
+        /// The outcome.
         outcome: String,
-        /// Iterations done.
+        /// Number of iterations.
         iterations: usize,
     },
     /// A rank failed, and all others with it.
@@ -94,18 +94,18 @@ pub enum Error {
     Rank {
         /// The rank that failed.
         rank: usize,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Whether another process says so.
+        /// Whether another process reports it.
         heard: bool,
     },
-    /// What ranks do together was refused or failed.
+    /// A collective operation of ranks was refused or failed.
     #[error(transparent)]
     Distributed(#[from] warp_spmv::distributed::Error),
     /// Ctrl-C ended a solver.
     #[error("interrupted, after {iterations} iterations")]
     Interrupted {
-        /// Iterations done.
+        /// Number of iterations.
         iterations: usize,
     },
     /// Something on this machine fails.
@@ -122,24 +122,24 @@ pub enum Error {
     /// The results could not be printed.
     #[error("standard output: {0}")]
     Stdout(io::Error),
-    /// The results are not right.
+    /// The results are wrong.
     #[error(
-        "wrong answer: {wrong} of {rows} elements of {vector} are farther off than rounding explains, worst in row {worst_row}"
+        "wrong answer: {wrong} of {rows} elements of {vector} differ by more than rounding explains, most in row {worst_row}"
     )]
     WrongAnswer {
-        /// What is wrong: y, or the residual.
+        /// The wrong vector: y, or the residual.
         vector: &'static str,
         /// Number of wrong elements.
         wrong: usize,
         /// Number of elements.
         rows: usize,
-        /// The row of the largest error, counted from 0.
+        /// The zero-based row of the largest error.
         worst_row: usize,
     },
 }
 
 impl Error {
-    /// What a method that ended so is to be reported as; none if it converged. Only Ctrl-C stops one.
+    /// The error of a method with this outcome; none if it converged. Only Ctrl-C stops one.
     pub fn of_outcome(outcome: Outcome, iterations: usize) -> Option<Self> {
         match outcome {
             Outcome::Converged => None,
@@ -148,15 +148,15 @@ impl Error {
         }
     }
 
-    /// What a vector of `rows` elements that was verified so is to be reported as; none if it is right.
+    /// The error of a vector of `rows` elements with this verification; none if it is right.
     pub fn of_verification(verification: &Verification, vector: &'static str, rows: usize) -> Option<Self> {
         let Verification { wrong, worst_row, .. } = *verification;
         let worst_row = worst_row.unwrap_or(0);
         (!verification.passed()).then_some(Self::WrongAnswer { vector, wrong, rows, worst_row })
     }
 
-    /// The exit code of the process: 1 for a wrong answer, 2 for none, 3 for one that is not good enough,
-    /// 130 where it would have become better.
+    /// The exit code of the process: 1 for a wrong answer, 2 for none, 3 for one that is not good enough, 130 for one
+    /// that was interrupted.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::WrongAnswer { .. } | Self::WrongRanks { .. } | Self::Broken(_) | Self::OutdatedDocument { .. } => 1,

@@ -8,7 +8,7 @@ use warp_spmv::{Real, Scalar};
 
 use super::error::Error;
 
-/// A number with an imaginary part or without, as text "-2.5", "1+2i", "1e3-0.5i" or "-i".
+/// A number with or without an imaginary part, as text "-2.5", "1+2i", "1e3-0.5i" or "-i".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factor {
     re: f64,
@@ -24,7 +24,7 @@ impl Factor {
     /// The nearest number of a type.
     ///
     /// # Errors
-    /// When the type does not have such a number; the message calls it the option of this name.
+    /// Returns an error if the type has no such number; the message uses `name` for the option.
     pub fn of<T: Scalar>(self, name: &str) -> Result<T, Error> {
         let Self { re, im } = self;
         if !re.is_finite() || !im.is_finite() {
@@ -50,7 +50,7 @@ impl FromStr for Factor {
         let Some(sum) = text.strip_suffix('i') else {
             return Ok(Self { re: number(text)?, im: 0.0 });
         };
-        // The last sign that is not that of an exponent, and not the first character.
+        // The last sign that is not part of an exponent, and not the first character.
         let sign = |&(place, byte): &(usize, u8)| {
             place > 0 && matches!(byte, b'+' | b'-') && !matches!(sum.as_bytes()[place - 1], b'e' | b'E')
         };
@@ -84,7 +84,7 @@ impl fmt::LowerExp for Factor {
 }
 
 impl Serialize for Factor {
-    /// A number, or two where it has an imaginary part.
+    /// Serializes as one number, or two if it has an imaginary part.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.im {
             0.0 => serializer.serialize_f64(self.re),

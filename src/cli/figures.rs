@@ -1,4 +1,4 @@
-//! Figures: the papers' experiments by name, and the files that plots are written to.
+//! Figures: the papers' experiments by name, and the files to which plots are written.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use warp_spmv::io::replace_file;
 use super::error::Error;
 use super::output;
 
-/// What `--figure` can ask for.
+/// The values of `--figure`.
 #[derive(Clone, Copy, Debug)]
 pub enum Asked {
     One(Experiment),
@@ -21,7 +21,7 @@ pub enum Asked {
 
 const ALL: &str = "all";
 
-/// Takes the name of an experiment, or of all; the help has a line for each.
+/// Accepts the name of an experiment, or all; the help has a line for each.
 pub fn parser() -> impl TypedValueParser<Value = Asked> {
     let one = |experiment: &Experiment| {
         PossibleValue::new(experiment.name).help(format!("{}: {}", experiment.source, experiment.title))
@@ -33,7 +33,7 @@ pub fn parser() -> impl TypedValueParser<Value = Asked> {
     })
 }
 
-/// The experiments that are asked for.
+/// The requested experiments.
 pub fn experiments(asked: &[Asked]) -> Vec<Experiment> {
     let of = |asked: &Asked| match asked {
         Asked::One(experiment) => vec![*experiment],
@@ -42,7 +42,7 @@ pub fn experiments(asked: &[Asked]) -> Vec<Experiment> {
     asked.iter().flat_map(of).collect()
 }
 
-/// Finds out before the work that a folder is none, or cannot be made.
+/// Checks, before the work, that the folder exists or can be created.
 pub fn check_folder(folder: &Path) -> Result<(), Error> {
     match folder.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
@@ -52,7 +52,7 @@ pub fn check_folder(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes each figure as a file into the folder, which is made if need be. Returns their paths.
+/// Writes each figure as a file into the folder, which is created if missing. Returns their paths.
 pub fn write(figures: Vec<Figure>, folder: &Path) -> Result<Vec<PathBuf>, Error> {
     if !folder.is_dir() {
         fs::create_dir(folder).map_err(|error| file_error(folder, error))?;

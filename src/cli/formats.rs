@@ -7,7 +7,7 @@ use clap::{Arg, Command};
 use warp_spmv::Format;
 use warp_spmv::format::Parameter;
 
-/// Takes the names of `values`, and with parameters after a colon any format's; `parse` makes what they stand for of them.
+/// Accepts the names of `values`, and any format's name with parameters after a colon; `parse` converts them.
 pub fn parser<V: Clone + Send + Sync + 'static>(
     values: impl Into<PossibleValuesParser>,
     parse: impl Fn(&str) -> Result<V, warp_spmv::Error> + Clone + Send + Sync + 'static,
@@ -39,7 +39,7 @@ impl TypedValueParser for Texts {
     }
 }
 
-/// What `--help` tells of the parameters of formats, before other text.
+/// The `--help` text for the parameters of formats, followed by `text`.
 pub fn with_parameters(text: &str) -> String {
     let mut help = String::from("Parameters of formats, as in sell-p:slice=32,sigma=256:");
     let all = || Format::ALL.iter().map(|format| (format.name(), format.parameters()));
@@ -53,7 +53,7 @@ pub fn with_parameters(text: &str) -> String {
             .map(|(place, (name, _))| (place, name))
             .collect();
         let names = match places[..] {
-            // All between have the same.
+            // All formats in between have the same parameters.
             [(from, first), .., (to, last)] if places.len() > 4 && to - from + 1 == places.len() => {
                 format!("{first} to {last}")
             }

@@ -1,13 +1,14 @@
-//! `warp-spmv info`: what a matrix is like.
+//! `warp-spmv info`: describes a matrix.
 
 use std::fmt::{self, Display};
-use std::io;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
 use warp_spmv::executor::{Cpu, Executor, ExecutorName, ExecutorVisitor};
 use warp_spmv::format::FillLimit;
-use warp_spmv::io::Number;
+use warp_spmv::io::{Number, replace_file};
 use warp_spmv::select::{Analysis, Choice, Measure, Selection, choose};
 use warp_spmv::{Complex, Csr, Format, Plan, Scalar};
 
@@ -20,17 +21,23 @@ use super::ranks::{Divided, Ranks};
 use super::record::Shape;
 use super::run::executor_parser;
 use super::units::{self, HumanCount};
+use lab::report::structure;
 use lab::row_lengths::{Bin, RowLengths};
+use lab::spy::Spy;
 
 pub const EXAMPLES: &str = "\
 Examples:
   warp-spmv info 1138_bus.mtx
+  warp-spmv info elasticity:width=20 --plot structure.svg
   warp-spmv info pareto:rows=30000,k=1 --json
   warp-spmv info 1138_bus.mtx --explain --multiplications 100
   warp-spmv info elasticity:width=20 --ranks 8
   warp-spmv info stencil:27:400 --ranks 1024 --only-ranks";
 
-/// Columns of the histogram and its legend where standard output is no terminal.
+/// Storage formats of one kind in the text, unless all are requested.
+const MOST_VARIANTS: usize = 3;
+
+/// Columns of the histogram and its legend if standard output is not a terminal.
 const DEFAULT_WIDTH: usize = 80;
 
 #[derive(Debug, clap::Args)]
@@ -40,19 +47,27 @@ pub struct Arguments {
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
-    /// Say which format `run --format auto` would choose, and why
+    /// Draw where the entries are, and the histogram of the row lengths, as an SVG file
+    #[arg(long, value_name = "SVG", conflicts_with = "only_ranks")]
+    plot: Option<PathBuf>,
+    /// List all storage formats, not only the three smallest of each kind such as BCSR
+    #[arg(long)]
+    all: bool,
+    /// Show which format `run --format auto` would choose, and why
     #[arg(long)]
     explain: bool,
-    /// Where it would be multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    /// Where it would be multiplied [default: cuda if there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser(), requires = "explain")]
     executor: Option<ExecutorName>,
     /// The type of all values: that of --explain, and a complex one for a complex matrix
     #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
     precision: AnyPrecision,
-    /// Say how the rows divide among this many ranks, and what these exchange for a product, in this order and in another
+    /// Show how the rows divide among this many ranks, and what these exchange for a product, in this order and in
+    /// another
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     ranks: Option<u32>,
-    /// Say nothing else, and of the order as it is alone: the matrix, which a generator makes, is then never there as a whole
+    /// Show nothing else, and only for the given order: the matrix, which a generator makes, then never exists as a
+    /// whole
     #[arg(long, requires = "ranks", conflicts_with = "explain")]
     only_ranks: bool,
     #[command(flatten)]
@@ -67,21 +82,27 @@ struct Record {
     matrix: Shape,
     /// Stored entries as a fraction of all; null for a matrix without rows or columns.
     density: Option<f64>,
-    /// What the values are in the file: "real", "integer", "pattern" or "complex".
+    /// The kind of values in the file: "real", "integer", "pattern" or "complex".
     field: &'static str,
-    /// What the file leaves out: "general", "symmetric", "skew-symmetric" or "hermitian".
+    /// The symmetry of the file: "general", "symmetric", "skew-symmetric" or "hermitian".
     symmetry: &'static str,
     bandwidth: Bandwidth,
     row_lengths: RowLengths,
-    /// What each storage format would take, CSR first.
+    /// The size in each storage format, CSR first.
     storage: Vec<Storage>,
-    /// How the rows divide among ranks; null unless a number of ranks is given.
+    /// The division of the rows among ranks; null unless a number of ranks is given.
     ranks: Option<Ranks>,
-    /// The choice of a format; null unless it is to be explained.
+    /// The choice of a format; null unless requested.
     choice: Option<Choice>,
+    /// The pattern, if it is to be drawn.
+    #[serde(skip)]
+    spy: Option<Spy>,
+    /// Whether the text lists all block sizes.
+    #[serde(skip)]
+    all: bool,
 }
 
-/// How far entries are from the main diagonal.
+/// Distance of entries from the main diagonal.
 #[derive(Debug, Default, PartialEq, Serialize)]
 struct Bandwidth {
     /// Largest row - column of an entry below the diagonal, or 0.
@@ -90,12 +111,12 @@ struct Bandwidth {
     above: usize,
 }
 
-/// What a storage format would take.
+/// The size in a storage format.
 #[derive(Debug, Serialize)]
 struct Storage {
     /// The name of the storage format.
     storage: &'static str,
-    /// The formats for `run --format` that are stored so.
+    /// The formats of `run --format` with this storage.
     formats: Vec<&'static str>,
     #[serde(flatten)]
     sizes: Sizes,
@@ -112,17 +133,18 @@ enum Sizes {
 /// The size of the arrays of a matrix.
 #[derive(Debug, Serialize)]
 struct Size {
-    /// Bytes of the arrays; null where the format cannot hold the matrix.
+    /// Bytes of the arrays; null if the format cannot hold the matrix.
     bytes: Option<u128>,
     /// The same as a multiple of the CSR arrays.
     times_csr: Option<f64>,
-    /// Whether `run` would refuse to convert the matrix, because the size is out of proportion or the format cannot hold
-    /// it.
+    /// Whether `run` would refuse to convert the matrix, because the size is out of proportion or the format cannot
+    /// hold it.
     refused: bool,
 }
 
 pub fn info(arguments: &Arguments) -> Result<(), Error> {
     arguments.choosing.check(arguments.explain, "--explain")?;
+    output::check_files(&arguments.plot, arguments.source.file())?;
     if let (Some(ranks), true) = (arguments.ranks, arguments.only_ranks) {
         let Some(generator) = arguments.source.parsed() else {
             return Err(Error::Usage("--only-ranks takes a generator, not a file".into()));
@@ -142,6 +164,10 @@ pub fn info(arguments: &Arguments) -> Result<(), Error> {
             arguments,
         )?,
     };
+    if let (Some(path), Some(spy)) = (&arguments.plot, &record.spy) {
+        let figure = structure(&record.matrix.name, spy, &(&record.row_lengths).into())?;
+        replace_file(path, |file| file.write_all(figure.svg.as_bytes()))?;
+    }
     output::print(&if arguments.json { output::json(&record) } else { record.to_string() })
 }
 
@@ -161,12 +187,14 @@ impl Record {
             bandwidth: Bandwidth::new(&matrix),
             row_lengths: RowLengths::new(matrix.row_lengths()),
             storage: storage(&matrix)?,
+            spy: arguments.plot.as_ref().map(|_| Spy::new(&matrix)),
+            all: arguments.all,
             matrix: Shape::new(name, &matrix),
         })
     }
 }
 
-/// Chooses a format on an executor, and measures where that is asked for.
+/// Chooses a format on an executor, and measures if requested.
 struct Explain<'a, T: Number> {
     matrix: &'a Csr<T>,
     selection: Selection,
@@ -247,7 +275,7 @@ impl Sizes {
         })
     }
 
-    /// Those of the wide and the narrow precision, with their names.
+    /// The sizes in the wide and the narrow precision, with their names.
     fn both(&self) -> [(&'static str, &Size); 2] {
         match self {
             Self::Real { float64, float32 } => [(f64::NAME, float64), (f32::NAME, float32)],
@@ -281,7 +309,7 @@ impl Display for Size {
     }
 }
 
-/// The report for people.
+/// Formats the report for the terminal.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, density, field, symmetry, bandwidth, row_lengths, storage, .. } = self;
@@ -302,9 +330,14 @@ impl Display for Record {
             let [(wide, _), (narrow, _)] = sizes.both();
             writeln!(f, "\n{:width$} {wide:>11} {:>9}   {narrow:>11} {:>9}", "storage", "x CSR", "x CSR")?;
         }
-        for Storage { storage, sizes, .. } in storage {
+        let shown = shown(storage, self.all);
+        for (Storage { storage, sizes, .. }, _) in storage.iter().zip(&shown).filter(|(_, shown)| **shown) {
             let [(_, wide), (_, narrow)] = sizes.both();
             writeln!(f, "{}", format!("{storage:width$} {wide}  {narrow}").trim_end())?;
+        }
+        match shown.iter().filter(|shown| !**shown).count() {
+            0 => {}
+            hidden => writeln!(f, "{hidden} larger variants: --all")?,
         }
         let any = |of: fn(&Size) -> bool| {
             storage.iter().any(|storage| storage.sizes.both().iter().any(|&(_, size)| of(size)))
@@ -324,6 +357,18 @@ impl Display for Record {
             None => Ok(()),
         }
     }
+}
+
+/// Which storage formats are listed: those of each kind, such as BCSR, that take the fewest bytes.
+fn shown(storage: &[Storage], all: bool) -> Vec<bool> {
+    let kind = |storage: &Storage| storage.storage.split([' ', ',']).next().unwrap_or_default();
+    let bytes = |storage: &Storage| storage.sizes.both()[0].1.bytes.unwrap_or(u128::MAX);
+    let smaller = |(place, of): (usize, &Storage)| {
+        let before =
+            |&(other, than): &(usize, &Storage)| kind(than) == kind(of) && (bytes(than), other) < (bytes(of), place);
+        storage.iter().enumerate().filter(before).count()
+    };
+    storage.iter().enumerate().map(|storage| all || smaller(storage) < MOST_VARIANTS).collect()
 }
 
 /// The statistics as lines.
@@ -346,7 +391,7 @@ impl Display for Statistics<'_> {
     }
 }
 
-/// Bins as bars, from the first with rows on, in lines of at most `width` columns.
+/// Bins as bars, from the first non-empty one, in lines of at most `width` columns.
 struct Histogram<'a> {
     bins: &'a [Bin],
     width: usize,
@@ -366,7 +411,7 @@ impl Display for Histogram<'_> {
         let rows_width = lines.iter().map(|(_, rows, _)| rows.len()).max().unwrap_or(0);
         let bar_width = self.width.saturating_sub(lengths_width + rows_width + 6).max(1);
         for (lengths, rows, count) in lines {
-            // Rounded up, so that no row goes unseen.
+            // Rounded up, so that every row is visible.
             let bar = "#".repeat((count as u128 * bar_width as u128).div_ceil(most as u128) as usize);
             writeln!(f, "{}", format!("  {lengths:>lengths_width$}  {rows:>rows_width$}  {bar}").trim_end())?;
         }
@@ -393,7 +438,7 @@ mod tests {
             )
         );
         assert!(text.lines().all(|line| line.len() <= 40));
-        // Where there is no room, the bars stay but shrink.
+        // Without enough width, the bars shrink but stay.
         assert!(Histogram { bins: &bins, width: 5 }.to_string().ends_with(" #\n"));
         assert_eq!(Histogram { bins: &[], width: 80 }.to_string(), "");
     }

@@ -12,36 +12,36 @@ use warp_spmv::synthetic::Generator;
 use super::error::Error;
 use super::progress::Progress;
 
-/// Where a matrix comes from, as the user names it.
+/// The source of a matrix, as named by the user.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Source {
     /// File (.mtx, .mtx.gz, .rb, .npz, .wspmv), or generator such as stencil:27:100 (see below)
     #[arg(value_name = "FILE|GENERATOR")]
     matrix: OsString,
-    /// How large a compressed file may be when it is decompressed, in memory
+    /// The largest size of a decompressed file, in memory
     #[arg(long, value_name = "BYTES", default_value_t = ReadOptions::default().decompressed_limit)]
     decompressed_limit: u64,
 }
 
-/// A matrix, with what is known of where it comes from.
+/// A matrix, with what is known of its source.
 pub struct Input<T: Number> {
     /// The file's name, or the generator's canonical text.
     pub name: String,
-    /// The matrix, as it is stored in the file; in CSR in most files, and from generators.
+    /// The matrix, as stored in the file; in CSR in most files, and from generators.
     pub matrix: Matrix<T>,
-    /// What the file says of its values: "real", "integer", "pattern" or "complex".
+    /// The kind of values in the file: "real", "integer", "pattern" or "complex".
     pub field: &'static str,
-    /// What the file says of its symmetry: "general", "symmetric", "skew-symmetric" or "hermitian".
+    /// The symmetry in the file: "general", "symmetric", "skew-symmetric" or "hermitian".
     pub symmetry: &'static str,
 }
 
 impl Source {
-    /// The text, where it is that of a generator.
+    /// The text, if it is that of a generator.
     fn generator(&self) -> Option<&str> {
         self.matrix.to_str().filter(|text| Generator::is_generator_text(text))
     }
 
-    /// The file that is read, where the text is not that of a generator.
+    /// The file to read, if the text is not that of a generator.
     pub fn file(&self) -> Option<&Path> {
         self.generator().is_none().then(|| Path::new(&self.matrix))
     }
@@ -56,7 +56,7 @@ impl Source {
         self.matrix.to_string_lossy().into_owned()
     }
 
-    /// About how much work the matrix is.
+    /// Approximate amount of work for the matrix.
     pub fn weight(&self) -> f64 {
         match self.parsed() {
             // Small ones take time, too.
@@ -65,7 +65,7 @@ impl Source {
         }
     }
 
-    /// Checks that there is such a generator or file.
+    /// Checks that the generator or file exists.
     pub fn check(&self) -> Result<(), Error> {
         match self.parsed() {
             Some(parsed) => Ok(parsed.map(|_| ())?),
@@ -77,12 +77,12 @@ impl Source {
         }
     }
 
-    /// The generator, where the text is that of one.
+    /// The generator, if the text is that of one.
     pub fn parsed(&self) -> Option<Result<Generator, warp_spmv::synthetic::Error>> {
         self.generator().map(str::parse)
     }
 
-    /// Generates or reads a matrix that is to be square, in CSR.
+    /// Generates or reads a matrix that must be square, in CSR.
     pub fn load_square<T: Number>(&self) -> Result<(String, Csr<T>), Error> {
         let Input { name, matrix, .. } = self.load()?;
         let matrix = matrix.into_csr()?;
@@ -90,12 +90,12 @@ impl Source {
         if rows == columns { Ok((name, matrix)) } else { Err(Error::NotSquare { name, rows, columns }) }
     }
 
-    /// What is done to get the matrix: "generate" or "read".
+    /// How the matrix is obtained: "generate" or "read".
     pub fn verb(&self) -> &'static str {
         if self.generator().is_some() { "generate" } else { "read" }
     }
 
-    /// Opens the file, of which ranks read a part each, those of a text in portions of about `portion` bytes.
+    /// Opens the file, of which each rank reads a part, text in portions of about `portion` bytes.
     pub fn open<T: Number>(&self, portion: usize) -> Result<FileParts, Error> {
         let options = ReadOptions { decompressed_limit: self.decompressed_limit, ..Default::default() };
         let parts = open_parts(&self.matrix, portion, &options).map_err(explain)?;
@@ -103,7 +103,7 @@ impl Source {
         Ok(parts)
     }
 
-    /// Reads a file that is open.
+    /// Reads an open file.
     pub fn read_whole<T: Number>(&self, file: &WholeFile) -> Result<Csr<T>, Error> {
         let progress = Progress::bytes("reading the matrix");
         let report = |done, total| progress.update(done, total);
@@ -131,7 +131,7 @@ impl Source {
     }
 }
 
-/// What a generator refuses: complex values are made if they are asked for.
+/// Converts a generator's error: complex values are available on request.
 pub fn of_generator(error: warp_spmv::synthetic::Error) -> Error {
     match error {
         warp_spmv::synthetic::Error::Complex { .. } => Error::ComplexValues(error.to_string()),
@@ -139,7 +139,8 @@ pub fn of_generator(error: warp_spmv::synthetic::Error) -> Error {
     }
 }
 
-/// A missing file with a colon in its name may be a misspelt generator, and complex values are read if they are asked for.
+/// Explains errors: a missing file with a colon in its name may be a misspelt generator, and complex values are read on
+/// request.
 fn explain(error: warp_spmv::Error) -> Error {
     match error {
         warp_spmv::Error::File { path, source }
@@ -155,7 +156,7 @@ fn explain(error: warp_spmv::Error) -> Error {
     }
 }
 
-/// Reads a vector that goes with a matrix with this many columns.
+/// Reads a vector for a matrix with this many columns.
 pub fn vector<T: Number>(path: &Path, columns: usize) -> Result<Vec<T>, Error> {
     let progress = Progress::bytes("reading a vector");
     let vector: Vec<T> = read_vector(path, Some(&|done, total| progress.update(done, total))).map_err(explain)?;

@@ -1,8 +1,8 @@
-//! When the host looks at what iterates.
+//! Times at which the host observes an iteration.
 
 use std::time::Duration;
 
-/// When the host looked, and how far it was: the iterations between two looks have the same time.
+/// The host's observations, with the number of iterations at each: iterations between two observations share one time.
 #[derive(Debug, Default)]
 pub struct Looks {
     first: Option<(usize, Duration)>,
@@ -11,7 +11,7 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Takes the next iteration; says whether it begins another look.
+    /// Records the next iteration; returns whether it begins another observation.
     pub fn hears_of(&mut self, iteration: usize, elapsed: Duration) -> bool {
         let another = self.last.is_none_or(|(_, before)| before != elapsed);
         if another && let Some(last) = self.last {
@@ -22,8 +22,8 @@ impl Looks {
         another
     }
 
-    /// Time of an iteration, without the beginning, in which work is recorded, and without the end, where iterations
-    /// were queued that had nothing to do; of all together where there is nothing between.
+    /// Time per iteration, excluding the beginning, in which work is recorded, and the end, where iterations without
+    /// work were queued; the overall mean if nothing lies between.
     pub fn time_of_iteration(&self, iterations: usize, elapsed: Duration) -> Option<Duration> {
         let (iterations, time) = match (self.first, self.last_but_one) {
             (Some((first, begin)), Some((last, end))) if last > first => (last - first, end.saturating_sub(begin)),

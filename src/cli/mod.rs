@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand. Everything that fails says so in one line on standard error.
+//! The command line: one file per subcommand. Every failure is reported in one line on standard error.
 
 mod bench;
 mod choosing;
@@ -72,7 +72,7 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Describe a matrix: shape, row lengths, and what each format would take
+    /// Describe a matrix: shape, row lengths, and its size in each format
     #[command(after_help = with_generators(info::EXAMPLES))]
     Info(info::Arguments),
     /// Multiply a matrix by a vector, check the answer, and time it
@@ -87,10 +87,10 @@ enum Command {
     /// Measure many matrices in many formats, and keep the results
     #[command(after_help = with_generators(&formats::with_parameters(bench::EXAMPLES)))]
     Bench(bench::Arguments),
-    /// Calibrate the choice of a format (`--format auto`) on this machine, and say how good it is
+    /// Calibrate the choice of a format (`--format auto`) on this machine, and report its quality
     #[command(after_help = tune::EXAMPLES)]
     Tune(tune::Arguments),
-    /// Predict what products and iterations of a solver would take on many GPUs
+    /// Predict the time of products and solver iterations on many GPUs
     #[command(after_help = with_generators(scaling::EXAMPLES))]
     Scaling(scaling::Arguments),
     /// Write a matrix to a file of another kind, or in another storage format
@@ -99,10 +99,10 @@ enum Command {
     /// Show results: a page for the browser, figures as SVG, a table in Markdown
     #[command(after_help = report::EXAMPLES)]
     Report(report::Arguments),
-    /// Say what works on this machine, and what to do about what does not
+    /// Report what works on this machine, and what to do about the rest
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(doctor::Arguments),
-    /// Print what a shell needs to complete subcommands and options
+    /// Print a script with which a shell completes subcommands and options
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Arguments),
     /// Write a manual page for each subcommand
@@ -110,13 +110,13 @@ enum Command {
     Manual(completions::ManualArguments),
 }
 
-/// A subcommand's examples, and how to ask for each generator.
+/// A subcommand's examples, preceded by the syntax of each generator.
 fn with_generators(examples: &str) -> String {
     let mut text = String::from("Generators:");
     for help in Generator::HELP {
         text += &format!("\n  {}\n      {}", help.form, help.about);
     }
-    text += "\nWith times=N among the options of any of them, rows and nonzeros are about N times as many.";
+    text += "\nThe option times=N of any generator makes rows and nonzeros about N times as many.";
     format!("{text}\n\n{examples}")
 }
 

@@ -1,4 +1,4 @@
-//! What `--preconditioner amg` is told, and what it says of its levels.
+//! Options of `--preconditioner amg`, and the report of its levels.
 
 use std::fmt::{self, Display};
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ use super::units::duration;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Multigrid")]
 pub struct Vectors {
-    /// Matrix Market array file with vectors that the matrix makes small, a column each, for amg [default: constants, one for
-    /// each unknown of a node]
+    /// Matrix Market array file with vectors that the matrix makes small, one per column, for amg [default: constants,
+    /// one for each unknown of a node]
     #[arg(long, value_name = "FILE", conflicts_with = "coordinates")]
     near_null_space: Option<PathBuf>,
-    /// Matrix Market array file with the 2 or 3 coordinates of each node, a row each, for amg: its vectors are then the rigid
-    /// body modes of elasticity; without FILE, those of the generated mesh
+    /// Matrix Market array file with the 2 or 3 coordinates of each node, one node per row, for amg: its vectors are then
+    /// the rigid body modes of elasticity; without FILE, those of the generated mesh
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     coordinates: Option<Option<PathBuf>>,
 }
@@ -36,12 +36,12 @@ impl Vectors {
         near_null_space.or(self.coordinates.as_ref().map(|_| "--coordinates"))
     }
 
-    /// The files that are read.
+    /// The files to read.
     pub fn files(&self) -> impl Iterator<Item = &std::path::Path> {
         self.near_null_space.iter().chain(self.coordinates.iter().flatten()).map(PathBuf::as_path)
     }
 
-    /// Makes a preconditioner, with these vectors if some were given.
+    /// Creates a preconditioner, with these vectors if given.
     pub fn preconditioner<T: Number, E: Executor>(
         &self,
         executor: &E,
@@ -53,7 +53,7 @@ impl Vectors {
             return Ok(Preconditioner::new(executor, matrix, name)?);
         };
         let PreconditionerName::Amg(mut multigrid) = name else {
-            return Err(Error::Usage(format!("{option} goes with --preconditioner amg")));
+            return Err(Error::Usage(format!("{option} requires --preconditioner amg")));
         };
         let near_null_space = match (&self.near_null_space, &self.coordinates) {
             (Some(path), _) => {
@@ -112,23 +112,23 @@ pub struct LevelRecord {
     pub prolongation_nnz: usize,
     /// The format of its matrix.
     pub format: String,
-    /// The largest eigenvalue that the smoother takes; null where it takes none.
+    /// The largest eigenvalue that the smoother uses; null if it uses none.
     pub largest_eigenvalue: Option<f64>,
-    /// How the last level is solved; null for the others.
+    /// The solver of the last level; null for the others.
     pub solved: Option<&'static str>,
 }
 
 /// A step of the setup.
 #[derive(Debug, Serialize)]
 pub struct SetupStep {
-    /// What was done.
+    /// The name of the step.
     pub step: &'static str,
-    /// How long it took.
+    /// Its duration.
     pub seconds: f64,
 }
 
 impl Levels {
-    /// What is recorded of the levels.
+    /// The record of the levels.
     pub fn of(report: &MultigridReport) -> Self {
         let levels = report.levels.iter().map(|level| LevelRecord {
             rows: level.rows,
@@ -153,7 +153,7 @@ impl Levels {
     }
 }
 
-/// A table.
+/// Formats a table.
 impl Display for Levels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  level      unknowns        entries  a row    prolongation  λ of D⁻¹A  format")?;

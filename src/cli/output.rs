@@ -1,12 +1,12 @@
-//! What the command writes to the terminal.
+//! Output of the command.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
 
-/// Finds out before the work, not after it, that files have no place: that there is no such folder, or that one of them is
-/// another of them or a file that is read, whatever the paths are called.
+/// Checks, before the work rather than after it, that files can be written: that their folders exist, and that none of
+/// them is the same as another output or as an input, whatever their paths.
 pub fn check_files<'a>(
     outputs: impl IntoIterator<Item = &'a PathBuf>,
     inputs: impl IntoIterator<Item = &'a Path>,
@@ -17,28 +17,28 @@ pub fn check_files<'a>(
         check_folder(output)?;
         let Some(place) = Place::of(output) else { continue };
         if let Some((input, _)) = inputs.iter().find(|(_, read)| *read == place) {
-            return Err(Error::Usage(format!("{}: is read, so nothing can be written there", input.display())));
+            return Err(Error::Usage(format!("{}: is an input, so it cannot be written", input.display())));
         }
         if places.contains(&place) {
-            return Err(Error::Usage(format!("{}: is to be written twice", output.display())));
+            return Err(Error::Usage(format!("{}: would be written twice", output.display())));
         }
         places.push(place);
     }
     Ok(())
 }
 
-/// Where a file is, by whatever name: links and other spellings of a path are the same place.
+/// The identity of a file: links and other spellings of a path are the same place.
 #[derive(PartialEq)]
 enum Place {
-    /// A file that exists, by its device and its number there.
+    /// An existing file, by its device and its number there.
     #[cfg(unix)]
     File(u64, u64),
-    /// Any other.
+    /// Any other path.
     Path(PathBuf),
 }
 
 impl Place {
-    /// None for what is no regular file, such as a pipe: it can be written to as often as one likes.
+    /// None for anything but a regular file, such as a pipe, which may be written any number of times.
     fn of(path: &Path) -> Option<Self> {
         match path.metadata() {
             Ok(metadata) if !metadata.is_file() => None,
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// Finds out before the work, not after it, that a file has no place.
+/// Checks, before the work rather than after it, that the folder of a file exists.
 pub fn check_folder(file: &Path) -> Result<(), Error> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match folder.metadata() {
@@ -68,13 +68,13 @@ pub fn check_folder(file: &Path) -> Result<(), Error> {
     .map_err(|source| warp_spmv::Error::File { path: folder.into(), source }.into())
 }
 
-/// Writes results to standard output. That nobody reads them any more (`| head`) is no error.
+/// Writes results to standard output. It is not an error if the reader has closed it (`| head`).
 pub fn print(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     ignore_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// What came of writing to standard output.
+/// The result of writing to standard output.
 pub fn ignore_broken_pipe(written: io::Result<()>) -> Result<(), Error> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -82,12 +82,12 @@ pub fn ignore_broken_pipe(written: io::Result<()>) -> Result<(), Error> {
     }
 }
 
-/// Writes a line to standard error. Where that fails, there is nobody to tell.
+/// Writes a line to standard error. A failure cannot be reported anywhere.
 pub fn say(line: &str) {
     let _ = writeln!(io::stderr(), "warp-spmv: {}", printable(line));
 }
 
-/// The text with control characters escaped, so that it is one line and cannot steer a terminal.
+/// The text with control characters escaped, so that it is one line and cannot control the terminal.
 pub fn printable(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut printable, character| {
         if character.is_control() {
@@ -99,8 +99,8 @@ pub fn printable(text: &str) -> String {
     })
 }
 
-/// A record as one line of JSON. Numbers that are not finite become null.
+/// A record as one line of JSON. Non-finite numbers become null.
 pub fn json(record: &impl serde::Serialize) -> String {
-    // Records have no maps, so that nothing can fail.
+    // Records have no maps, so this cannot fail.
     serde_json::to_string(record).expect("a record is JSON") + "\n"
 }

@@ -1,8 +1,8 @@
-//! How far a long job is, and how long the rest will take.
+//! Progress of a long job, and its remaining time.
 
 use std::time::Instant;
 
-/// How long the rest will take, if it goes on as so far.
+/// Estimates the remaining time from the pace so far.
 pub struct Pace {
     start: Instant,
     total: f64,
@@ -18,7 +18,7 @@ impl Pace {
         self.done += weight;
     }
 
-    /// The part that is done, and the time that is left.
+    /// The completed part, and the remaining time.
     pub fn left(&self) -> String {
         let part = if self.total > 0.0 { (self.done / self.total).min(1.0) } else { 1.0 };
         let seconds = self.start.elapsed().as_secs_f64() * (1.0 - part) / part.max(1e-9);

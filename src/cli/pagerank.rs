@@ -53,32 +53,32 @@ pub struct Arguments {
     /// The part of its rank that a vertex passes on along its edges, from 0 to below 1
     #[arg(long, value_name = "NUMBER", default_value_t = 0.85, value_parser = damping)]
     damping: f64,
-    /// Let each edge count the same, whatever its value
+    /// Give each edge the same weight, whatever its value
     #[arg(long)]
     unweighted: bool,
-    /// Converged when an iteration changes the ranks by at most this in all, of 1
+    /// Converged when an iteration changes the ranks by at most this in total, of 1
     #[arg(long, value_name = "NUMBER", default_value_t = Options::default().relative_tolerance,
           value_parser = at_least_0)]
     tolerance: f64,
-    /// Iterations at most
+    /// Largest number of iterations
     #[arg(long, value_name = "N", default_value_t = Options::default().iteration_limit)]
     iterations: u32,
-    /// How many of the highest ranks are shown
+    /// Number of highest ranks to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Write all ranks to this Matrix Market array file, in the order of the vertices
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How the transition matrix is stored and multiplied; auto chooses
+    /// Storage and multiplication of the transition matrix; auto chooses
     #[arg(long, default_value = Format::Auto.name(), value_parser = format_parser())]
     format: Format,
-    /// Where it is done [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    /// Where to compute [default: cuda if there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
-    /// The type of all values; sums are always of float64
+    /// The type of all values; sums are always in float64
     #[arg(long, value_enum, default_value_t = Precision::Float64)]
     precision: Precision,
-    /// Divide the vertices among this many ranks, which are threads of this process; processes that mpirun has started are
+    /// Divide the vertices among this many ranks, which are threads of this process; processes started by mpirun are
     /// ranks without it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
@@ -107,60 +107,60 @@ struct Ranking {
     matrix: Shape,
     /// The part of its rank that a vertex passes on.
     damping: f64,
-    /// Whether each edge counts the same.
+    /// Whether each edge has the same weight.
     unweighted: bool,
     /// The format of the transition matrix.
     format: String,
-    /// What its values are stored in, where that is narrower than they are computed with; null otherwise.
+    /// The storage of its values, if narrower than they are computed with; null otherwise.
     values: Option<Stored>,
-    /// Why the format was chosen, with `--format auto`; null otherwise.
+    /// The reason for the choice of the format, with `--format auto`; null otherwise.
     choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
     executor: &'static str,
-    /// What the executor runs on.
+    /// The executor's device.
     device: String,
     /// "float32" or "float64".
     precision: &'static str,
-    /// When it has converged.
+    /// The tolerance of convergence.
     tolerance: f64,
-    /// How it ended.
+    /// The outcome.
     outcome: String,
     /// Whether it converged.
     converged: bool,
-    /// Iterations done.
+    /// Number of iterations.
     iterations: usize,
-    /// How much a further iteration in float64 on the host would change the ranks in all.
+    /// Total change of the ranks by one more iteration in float64 on the host.
     residual: f64,
     /// The sum of all ranks.
     sum: f64,
-    /// How long each step took.
+    /// Duration of each step.
     times: Times,
     /// The highest ranks.
     top: Vec<Ranked>,
-    /// How much each iteration changed the ranks in all.
+    /// Total change of the ranks in each iteration.
     history: Vec<f64>,
-    /// Where the ranks were written, if they were.
+    /// The file to which the ranks were written, if any.
     #[serde(serialize_with = "path_if_any")]
     out: Option<PathBuf>,
-    /// What else may matter for the times.
+    /// Other factors that may affect the times.
     environment: Environment,
 }
 
-/// How long each step took.
+/// Duration of each step.
 #[derive(Debug, Serialize)]
 pub struct Times {
-    /// What was done to get the graph: "read" or "generate".
+    /// How the graph was obtained: "read" or "generate".
     pub source: &'static str,
     /// Reading or generating the graph.
     #[serde(serialize_with = "seconds")]
     pub load: Duration,
-    /// Making the transition matrix on the executor.
+    /// Building the transition matrix on the executor.
     #[serde(serialize_with = "seconds")]
     pub prepare: Duration,
     /// Ranking.
     #[serde(serialize_with = "seconds")]
     pub rank: Duration,
-    /// An iteration; null where there was none.
+    /// An iteration; null if there was none.
     #[serde(serialize_with = "seconds_if_any")]
     pub iteration: Option<Duration>,
 }
@@ -168,7 +168,7 @@ pub struct Times {
 /// A vertex with its rank.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Ranked {
-    /// Counted from 1.
+    /// One-based number.
     pub vertex: usize,
     pub rank: f64,
 }
@@ -210,7 +210,7 @@ fn pagerank_in<T: Real + Number>(arguments: &Arguments) -> Result<(), Error> {
 }
 
 impl Arguments {
-    /// When it ends.
+    /// The stopping criteria.
     fn options(&self) -> Options {
         Options {
             relative_tolerance: self.tolerance,
@@ -221,10 +221,10 @@ impl Arguments {
     }
 }
 
-/// All that is done once there is an executor.
+/// The work once there is an executor.
 struct Job<'a, T> {
     arguments: &'a Arguments,
-    /// What to say on standard error as soon as the input has turned out to be right.
+    /// A message for standard error once the input has proved valid.
     note: Option<String>,
     real: PhantomData<T>,
 }
@@ -254,7 +254,7 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
         let mut callback = |progress: &warp_spmv::solver::Progress| {
             if looks.hears_of(progress.iteration, progress.elapsed) {
                 let (iteration, change) = (progress.iteration, progress.residual_norm);
-                line.say(format!("iteration {iteration}, change {change:.2e}, to come to {:.2e}", arguments.tolerance));
+                line.say(format!("iteration {iteration}, change {change:.2e}, target {:.2e}", arguments.tolerance));
             }
             if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -265,7 +265,7 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
         let converged = report.outcome == Outcome::Converged;
         let residual = residual(&graph, T::from_f64(arguments.damping).to_f64(), &x);
         let rounding = rounding_of::<T>(longest_column(&graph));
-        // Written so that a NaN is wrong.
+        // Written so that NaN is wrong.
         let wrong = converged && (residual.is_nan() || residual > arguments.tolerance + 2.0 * rounding);
         let wrong_answer = wrong.then_some(Error::WrongRanks { residual, tolerance: arguments.tolerance });
         let out = arguments.out.clone().filter(|_| !wrong);
@@ -302,12 +302,12 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
     }
 }
 
-/// What rounding can change the ranks by in all: they are 1 together, so that it is no more than in the longest sum.
+/// Largest total change of the ranks by rounding: they add up to 1, so it is at most that of the longest sum.
 pub fn rounding_of<T: Real>(longest_sum: usize) -> f64 {
     (longest_sum + 10) as f64 * T::UNIT_ROUNDOFF
 }
 
-/// The same edges, each of weight 1.
+/// The same edges, all with weight 1.
 pub fn with_equal_weights<T: Real + Number>(graph: Csr<T>) -> Result<Csr<T>, warp_spmv::Error> {
     let (rows, columns) = (graph.rows(), graph.columns());
     let (offsets, indices, values): (Offsets, _, Vec<T>) = graph.into_parts();
@@ -331,7 +331,7 @@ fn residual<T: Real + Number>(graph: &Csr<T>, damping: f64, x: &[T]) -> f64 {
     next.iter().zip(x).map(|(next, rank)| (next + shared - rank.to_f64()).abs()).sum()
 }
 
-/// The most entries of a column.
+/// The largest number of entries of a column.
 fn longest_column<T: Real + Number>(graph: &Csr<T>) -> usize {
     let mut lengths = vec![0; graph.columns()];
     for row in 0..graph.rows() {
@@ -340,7 +340,7 @@ fn longest_column<T: Real + Number>(graph: &Csr<T>) -> usize {
     lengths.into_iter().max().unwrap_or(0)
 }
 
-/// The vertices of the highest ranks, of equal ones those that come first.
+/// The vertices with the highest ranks; of equal ones, the first.
 pub fn top<T: Real + Number>(x: &[T], most: usize) -> Vec<Ranked> {
     let mut ranked: Vec<_> = x.iter().enumerate().map(|(place, rank)| (rank.to_f64(), Reverse(place))).collect();
     let highest_first = |left: &(f64, Reverse<usize>), right: &(f64, Reverse<usize>)| {
@@ -354,11 +354,11 @@ pub fn top<T: Real + Number>(x: &[T], most: usize) -> Vec<Ranked> {
     ranked.into_iter().map(|(rank, Reverse(place))| Ranked { vertex: place + 1, rank }).collect()
 }
 
-/// The report for people.
+/// Formats the report for the terminal.
 impl Display for Ranking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, damping, format, executor, device, precision, times, .. } = self;
-        let weights = if self.unweighted { ", all edges alike" } else { "" };
+        let weights = if self.unweighted { ", all edges with equal weight" } else { "" };
         writeln!(f, "graph         {}", printable(&matrix.name))?;
         let [vertices, edges] = [matrix.rows, matrix.nonzeros].map(|count| HumanCount(count as u64));
         writeln!(f, "shape         {vertices} vertices, {edges} edges")?;
@@ -373,7 +373,7 @@ impl Display for Ranking {
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         write!(f, "rank          {}", duration(times.rank))?;
         match times.iteration {
-            Some(iteration) => writeln!(f, ", {} an iteration", duration(iteration))?,
+            Some(iteration) => writeln!(f, ", {} per iteration", duration(iteration))?,
             None => writeln!(f)?,
         }
         writeln!(f, "outcome       {} after {} iterations", self.outcome, self.iterations)?;
@@ -386,7 +386,7 @@ impl Display for Ranking {
     }
 }
 
-/// The highest ranks as lines.
+/// Writes the highest ranks as lines.
 pub fn write_ranks(f: &mut fmt::Formatter<'_>, top: &[Ranked]) -> fmt::Result {
     top.iter()
         .enumerate()
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(top(&[0.25f32], 1), [Ranked { vertex: 1, rank: 0.25 }]);
     }
 
-    /// Vertex 1 points at 2 and, three times as heavily, at 3; 2 points at 3, and 3 nowhere.
+    /// Vertex 1 has edges to 2 and, three times as heavy, to 3; 2 has one to 3, and 3 has none.
     #[test]
     fn the_residual_is_that_of_the_equation() {
         let graph = Csr::try_from_triplets(3, 3, &[0, 0, 1], &[1, 2, 2], &[1.0, 3.0, 2.0]).unwrap();

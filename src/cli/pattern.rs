@@ -1,4 +1,4 @@
-//! Where the entries of a matrix are, whether it is generated or read.
+//! The pattern of a matrix, generated or read.
 
 use std::ops::Range;
 
@@ -14,24 +14,24 @@ use super::precision::AnyPrecision;
 use super::progress::Progress;
 use super::record::Shape;
 
-/// Entries that a generator makes at once, about.
+/// Approximate number of entries that a generator makes at once.
 const ENTRIES_AT_ONCE: u128 = 1 << 20;
 
-/// Rows that it makes at once, at least and at most: whole numbers of those that share a stream of random numbers.
+/// Smallest and largest number of rows that it makes at once: multiples of those that share a stream of random numbers.
 const FEWEST_ROWS: u64 = 1 << 10;
 const MOST_ROWS: u64 = 1 << 16;
 
-/// The pattern of a matrix, and how it was asked for.
+/// The pattern of a matrix, and its source.
 pub struct Pattern {
     name: String,
-    /// None for one of a file.
+    /// None for a file.
     generator: Option<Generator>,
     complex: bool,
     source: Box<dyn RowSource>,
 }
 
 impl Pattern {
-    /// That of a generator, whose rows are made when they are needed, or of a file, which is read.
+    /// The pattern of a generator, whose rows are made on demand, or of a file, which is read.
     pub fn new(source: &Source, precision: AnyPrecision) -> Result<Self, Error> {
         let complex = matches!(precision, AnyPrecision::Complex64 | AnyPrecision::Complex128);
         match source.parsed() {
@@ -46,15 +46,15 @@ impl Pattern {
         Ok(Self { name, generator: None, complex, source: Box::new(matrix.into_csr()?) })
     }
 
-    /// That of a generator, with real or complex values.
+    /// The pattern of a generator, with real or complex values.
     pub fn generated(generator: Generator, complex: bool) -> Result<Self, Error> {
         let rows = Rows { generator: generator.clone(), complex };
         let source: Box<dyn RowSource> = match generator.makes_all_edges() {
-            // Its edges would be made again for each range.
+            // Its edges would be generated again for each range.
             true if complex => Box::new(generator.generate::<Complex<f32>>().map_err(of_generator)?),
             true => Box::new(generator.generate::<f32>().map_err(of_generator)?),
             false => {
-                // Whether there are such values.
+                // Checks that the generator has such values.
                 rows.part(0..0).map_err(of_generator)?;
                 Box::new(rows)
             }
@@ -62,7 +62,7 @@ impl Pattern {
         Ok(Self { name: generator.to_string(), generator: Some(generator), complex, source })
     }
 
-    /// Its parts on these numbers of ranks.
+    /// The parts of the matrix on these numbers of ranks.
     pub fn divide(&self, ranks: &[usize]) -> Result<Vec<Statistics>, Error> {
         let _progress = Progress::spinner(format!("dividing {}", self.name));
         let source = &*self.source;
@@ -76,11 +76,11 @@ impl Pattern {
         Ok(Statistics::of_rows(source, &distributions)?)
     }
 
-    /// How to make a matrix of the same kind, `factor` times as large.
+    /// A matrix of the same kind, `factor` times as large, to be generated later.
     pub fn times(&self, factor: usize) -> Result<Larger, Error> {
         match &self.generator {
             Some(generator) => Ok(Larger { generator: generator.times(factor)?, complex: self.complex }),
-            None => Err(Error::Usage(format!("{}: is a file, and --weak takes a generator", self.name))),
+            None => Err(Error::Usage(format!("{}: is a file, but --weak requires a generator", self.name))),
         }
     }
 
@@ -104,14 +104,14 @@ impl Larger {
     }
 }
 
-/// Rows that a generator makes when they are asked for.
+/// Rows that a generator makes on demand.
 struct Rows {
     generator: Generator,
     complex: bool,
 }
 
 impl Rows {
-    /// Where some rows begin, and their columns.
+    /// The offsets of some rows, and their columns.
     fn part(&self, rows: Range<usize>) -> Result<(Offsets, Vec<u32>), synthetic::Error> {
         Ok(if self.complex {
             let (offsets, columns, _) = self.generator.generate_rows::<Complex<f32>>(rows)?.into_parts();
@@ -146,7 +146,7 @@ impl RowSource for Rows {
     }
 }
 
-/// An error of a generator on its way through the library.
+/// Converts an error of a generator for its way through the library.
 fn of_library(error: synthetic::Error) -> distributed::Error {
     match error {
         synthetic::Error::Matrix(error) => error.into(),

@@ -1,4 +1,4 @@
-//! The types of values that the command takes.
+//! The types of values that the command accepts.
 
 use clap::ValueEnum;
 use warp_spmv::Scalar;
@@ -11,7 +11,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The name, as results have it.
+    /// The name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Float32 => f32::NAME,
@@ -29,7 +29,7 @@ pub enum AnyPrecision {
     Complex128,
 }
 
-/// Calls a function of one type parameter, that of the values.
+/// Calls a function with one type parameter, that of the values.
 macro_rules! in_precision {
     ($precision:expr, $function:ident $arguments:tt) => {
         match $precision {

@@ -1,4 +1,4 @@
-//! A matrix brought to an executor, in the format that is asked for or the one that is chosen.
+//! A matrix on an executor, in the requested or the chosen format.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ pub struct Prepared<T: Number, E: Executor> {
 }
 
 impl<T: Number, E: Executor> Prepared<T, E> {
-    /// Moves `matrix` to the executor and converts it there, or takes what is `stored` if it is stored so. This is the
-    /// only place that converts.
+    /// Moves `matrix` to the executor and converts it there, or takes `stored` if it already has that storage. This is
+    /// the only function that converts.
     pub fn new(
         executor: &E,
         matrix: Csr<T>,
@@ -44,7 +44,7 @@ impl<T: Number, E: Executor> Prepared<T, E> {
         Ok(Self { plan: Plan::from_converted(executor, matrix, format)?, convert, upload })
     }
 
-    /// [`new`](Self::new), or for [`Format::Auto`] chooses a format; how long that and the rest takes counts as the
+    /// [`new`](Self::new), or for [`Format::Auto`] chooses a format; the time for the choice and the rest counts as
     /// conversion.
     pub fn chosen(
         executor: &E,
@@ -62,8 +62,8 @@ impl<T: Number, E: Executor> Prepared<T, E> {
         Ok(Self { plan, convert, upload: Duration::ZERO })
     }
 
-    /// [`chosen`](Self::chosen) for products with the transpose: unless any order will do, that is stored as well, in the
-    /// same format or in one that is chosen for it.
+    /// [`chosen`](Self::chosen) for products with the transpose, which is stored as well unless any order is allowed,
+    /// in the same format or in one that is chosen for it.
     pub fn transposed(
         executor: &E,
         matrix: Csr<T>,

@@ -1,4 +1,4 @@
-//! A bar or spinner on the terminal for what takes longer than a moment.
+//! A bar or spinner on the terminal for steps that take longer than a moment.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Nothing is shown for what is done sooner.
+/// Nothing is shown for shorter steps.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// Seldom enough not to disturb what is being timed.
+/// Rare enough not to disturb measurements.
 const REDRAWS_A_SECOND: u8 = 4;
 
-/// Progress of one step, shown on standard error from [`DELAY`] on until it is dropped. Where standard error is no
-/// terminal, nothing is ever shown.
+/// Progress of one step, shown on standard error from [`DELAY`] on until it is dropped. If standard error is not a
+/// terminal, nothing is shown.
 pub struct Progress {
     bar: ProgressBar,
     watch: Option<(Sender<()>, JoinHandle<()>)>,
@@ -32,7 +32,7 @@ impl Progress {
         Self::new(what, "{msg} [{wide_bar}] {bytes} of {total_bytes}")
     }
 
-    /// A step that does something a number of times.
+    /// A step that repeats something a number of times.
     pub fn times(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(what, "{msg} [{wide_bar}] {pos} of {len}")
     }
@@ -46,19 +46,19 @@ impl Progress {
         Self { bar, watch }
     }
 
-    /// Says what is being done now.
+    /// Sets the description of the current work.
     pub fn say(&self, what: impl Into<Cow<'static, str>>) {
         self.bar.set_message(what);
     }
 
-    /// Says how much is done. May be called by several threads.
+    /// Sets the amount of work done. May be called by several threads.
     pub fn update(&self, done: u64, total: u64) {
         self.bar.set_length(total);
         self.bar.set_position(done);
     }
 }
 
-/// Shows the bar after [`DELAY`], unless the sender is dropped before.
+/// Shows the bar after [`DELAY`], unless the sender is dropped first.
 fn show_later(bar: ProgressBar) -> (Sender<()>, JoinHandle<()>) {
     let (sender, receiver) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -74,7 +74,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((sender, thread)) = self.watch.take() {
             drop(sender);
-            // It panics in no case that matters here.
+            // It never panics in a way that matters here.
             let _ = thread.join();
             self.bar.finish_and_clear();
         }

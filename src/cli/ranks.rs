@@ -1,4 +1,4 @@
-//! How a matrix divides among ranks, for `info`.
+//! Division of a matrix among ranks, for `info`.
 
 use std::fmt::{self, Display};
 
@@ -13,7 +13,7 @@ use super::pattern::Pattern;
 use super::record::Shape;
 use super::units::HumanCount;
 
-/// How a matrix divides among ranks, in its own order and, if it is square, in another.
+/// Division of a matrix among ranks, in its own order and, if it is square, in another.
 #[derive(Debug, Serialize)]
 pub struct Ranks {
     ranks: usize,
@@ -24,18 +24,18 @@ pub struct Ranks {
     metis: Option<Division>,
 }
 
-/// What the ranks have, and what they exchange for a product.
+/// Work of the ranks, and their exchange for a product.
 #[derive(Debug, Serialize)]
 struct Division {
-    /// Elements of x that go from a rank to another.
+    /// Elements of x that are sent between ranks.
     volume: u64,
-    /// The most elements of x that come to one rank.
+    /// Largest number of elements of x that one rank receives.
     largest_halo: u64,
-    /// The most ranks that they come from.
+    /// Largest number of ranks from which one receives them.
     most_neighbours: u64,
     /// Entries in columns of other ranks.
     remote_nnz: u64,
-    /// The most entries of a rank over their mean.
+    /// Largest number of entries of a rank over the mean.
     imbalance: f64,
 }
 
@@ -51,7 +51,7 @@ impl Ranks {
     }
 }
 
-/// How the parts that METIS finds divide.
+/// Division by the parts that METIS finds.
 #[cfg(feature = "metis")]
 fn by_metis<T: Scalar>(matrix: &Csr<T>, ranks: usize) -> Result<Option<Division>, Error> {
     if matrix.rows() != matrix.columns() {
@@ -67,7 +67,7 @@ fn by_metis<T: Scalar>(_: &Csr<T>, _: usize) -> Result<Option<Division>, Error> 
     Ok(None)
 }
 
-/// How a matrix that is never there as a whole divides among ranks.
+/// Division among ranks of a matrix that never exists as a whole.
 #[derive(Debug, Serialize)]
 pub struct Divided {
     version: &'static str,
@@ -113,7 +113,7 @@ impl Division {
     }
 }
 
-/// A table.
+/// Formats a table.
 impl Display for Ranks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let heads = ["exchanged", "most to 1", "neighbours", "remote", "imbalance"];

@@ -1,4 +1,4 @@
-//! What `warp-spmv run` reports.
+//! The report of `warp-spmv run`.
 
 use std::fmt::{self, Display};
 use std::path::PathBuf;
@@ -26,40 +26,40 @@ pub struct Record {
     pub matrix: Shape,
     /// The format, as `--format` takes it.
     pub format: String,
-    /// Why the format was chosen, with `--format auto`; null otherwise.
+    /// The reason for the choice of the format, with `--format auto`; null otherwise.
     pub choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
     pub executor: &'static str,
-    /// What the executor runs on.
+    /// The executor's device.
     pub device: String,
     /// "float32", "float64", "complex64" or "complex128".
     pub precision: &'static str,
-    /// What values are stored in, where that is narrower; null otherwise.
+    /// The storage of values, if narrower; null otherwise.
     pub values: Option<Stored>,
-    /// The factor of A x: a number, or its two parts where it has an imaginary one.
+    /// The factor of A x: a number, or its two parts if it has an imaginary one.
     pub alpha: Factor,
     /// The factor of y.
     pub beta: Factor,
     /// Bytes of the format's arrays.
     pub bytes: u128,
-    /// Places for entries in the arrays over entries.
+    /// Slots for entries in the arrays over entries.
     pub fill: f64,
-    /// How the transpose was multiplied, with `--transposed`; null otherwise.
+    /// The multiplication of the transpose, with `--transposed`; null otherwise.
     pub transpose: Option<Transpose>,
-    /// Bytes that a multiplication has to move at least.
+    /// Smallest number of bytes that a multiplication moves.
     pub bytes_needed: u128,
-    /// How long each step took.
+    /// Duration of each step.
     pub times: Times,
-    /// 2 nonzeros over the median time, in 10^9 a second; null where that time is 0.
+    /// 2 nonzeros over the median time, in 10^9 per second; null if that time is 0.
     pub gflops: Option<f64>,
-    /// The bytes needed over the median time, in 10^9 a second; null where that time is 0.
+    /// The bytes needed over the median time, in 10^9 per second; null if that time is 0.
     pub gbps: Option<f64>,
-    /// How far the answer is from the exact one.
+    /// Distance of the answer from the exact one.
     pub verification: Checked,
-    /// Where y was written, if it was.
+    /// The file to which y was written, if any.
     #[serde(serialize_with = "path_if_any")]
     pub output: Option<PathBuf>,
-    /// What else may matter for the times.
+    /// Other factors that may affect the times.
     pub environment: Environment,
 }
 
@@ -72,24 +72,24 @@ pub struct Shape {
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Number of stored entries, those that a symmetric file leaves out included.
+    /// Number of stored entries, including those that a symmetric file leaves out.
     pub nonzeros: usize,
 }
 
-/// How a transpose was multiplied.
+/// Multiplication of a transpose.
 #[derive(Debug, Serialize)]
 pub struct Transpose {
-    /// The format that it is stored in besides the matrix; null where the matrix itself was multiplied with, and a GPU adds
+    /// The format in which it is stored besides the matrix; null if the matrix itself was used, and a GPU adds
     /// atomically.
     pub format: Option<String>,
-    /// Bytes of the transpose's arrays: those that are stored besides the matrix's.
+    /// Bytes of the transpose's arrays, which are stored besides the matrix's.
     pub bytes: u128,
 }
 
-/// How long each step took.
+/// Duration of each step.
 #[derive(Debug, Serialize)]
 pub struct Times {
-    /// What was done to get the matrix: "read" or "generate".
+    /// How the matrix was obtained: "read" or "generate".
     pub source: &'static str,
     /// Reading or generating the matrix.
     #[serde(serialize_with = "seconds")]
@@ -104,21 +104,21 @@ pub struct Times {
     pub multiply: Spread,
 }
 
-/// How long the repeats of a step took.
+/// Distribution of the times of a repeated step.
 #[derive(Debug, Serialize)]
 pub struct Spread {
-    /// How often it was timed.
+    /// Number of timings.
     pub repeats: usize,
     /// The shortest time.
     #[serde(serialize_with = "seconds")]
     pub minimum: Duration,
-    /// The time that a quarter of them are not above.
+    /// The time that a quarter of them do not exceed.
     #[serde(serialize_with = "seconds")]
     pub lower_quartile: Duration,
     /// The middle one, or the mean of the two in the middle.
     #[serde(serialize_with = "seconds")]
     pub median: Duration,
-    /// The time that a quarter of them are not below.
+    /// The time that a quarter of them reach or exceed.
     #[serde(serialize_with = "seconds")]
     pub upper_quartile: Duration,
     /// The longest time.
@@ -126,23 +126,23 @@ pub struct Spread {
     pub maximum: Duration,
 }
 
-/// How far the answer is from the exact one.
+/// Distance of the answer from the exact one.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     /// Whether every element is as close as rounding explains.
     pub passed: bool,
     /// Number of elements that are not.
     pub wrong: usize,
-    /// The largest error, as a fraction of what rounding explains in its row; null where an element is not
-    /// finite and should be, or the reverse.
+    /// The largest error, as a fraction of what rounding explains in its row; null if an element is not finite and
+    /// should be, or the reverse.
     pub worst: f64,
-    /// Its row, counted from 0; null for a matrix without rows.
+    /// Its zero-based row; null for a matrix without rows.
     pub worst_row: Option<usize>,
     /// Norm of the error over norm of the exact answer.
     pub relative_error: f64,
 }
 
-/// What may matter for the times besides the device.
+/// Factors besides the device that may affect the times.
 #[derive(Debug, Serialize)]
 pub struct Environment {
     /// The operating system.
@@ -151,11 +151,11 @@ pub struct Environment {
     pub architecture: &'static str,
     /// Threads of the host that convert and multiply.
     pub threads: usize,
-    /// "release", or "debug" for a slow one.
+    /// "release", or "debug" for a slow build.
     pub build: &'static str,
     /// Whether this program can use an NVIDIA GPU.
     pub cuda: bool,
-    /// What was asked for of the sizes of grids; null where nothing was.
+    /// The requested grid sizes; null if none were requested.
     pub tuning: Option<Asked>,
 }
 
@@ -163,7 +163,7 @@ pub fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S
     serializer.serialize_f64(time.as_secs_f64())
 }
 
-/// A path as text. JSON has no other, so what is no Unicode in it is replaced.
+/// Serializes a path as text. JSON has no other form, so non-Unicode parts are replaced.
 pub fn path_if_any<S: serde::Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
@@ -176,7 +176,7 @@ impl Shape {
 
 impl Spread {
     /// # Panics
-    /// When there are no times.
+    /// Panics if there are no times.
     pub fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let (last, middle, quarter) = (times.len() - 1, times.len() / 2, times.len() / 4);
@@ -219,14 +219,14 @@ impl Display for Shape {
     }
 }
 
-/// Why the format was chosen, where it was.
+/// Writes the reason for the choice of the format, if one was chosen.
 pub fn write_choice(f: &mut fmt::Formatter<'_>, choice: Option<&Choice>) -> fmt::Result {
     let Some(choice) = choice else { return Ok(()) };
     writeln!(f, "choice        {}", printable(&choice.reason()))?;
     choice.note.iter().try_for_each(|note| writeln!(f, "not used      {}", printable(note)))
 }
 
-/// The report for people.
+/// Formats the report for the terminal.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, format, executor, device, precision, bytes, times, verification, .. } = self;
@@ -249,8 +249,7 @@ impl Display for Record {
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "convert       {}", duration(times.convert))?;
         writeln!(f, "upload        {}", duration(times.upload))?;
-        let of_no_gpu =
-            if *executor == ExecutorName::Emulated.name() { ", which says nothing about a GPU" } else { "" };
+        let of_no_gpu = if *executor == ExecutorName::Emulated.name() { ", which is no measure of a GPU" } else { "" };
         writeln!(f, "multiply      {}{of_no_gpu}", times.multiply)?;
         if let (Some(gflops), Some(gbps)) = (self.gflops, self.gbps) {
             writeln!(f, "speed         {} GFLOP/s, {} GB/s", four_digits(gflops), four_digits(gbps))?;

@@ -9,26 +9,26 @@ use warp_spmv::{Complex, Plan, Real, Vector};
 
 use super::error::Error;
 
-/// What a system is solved with.
+/// The parts of the solution of a system.
 pub struct Refining<'a, T: Number, S: Subject> {
-    /// The matrix as it is given.
+    /// The matrix as given.
     pub plan: &'a mut Plan<T, S>,
-    /// The one that corrections are found with.
+    /// The matrix with which corrections are computed.
     pub rounded: &'a mut Plan<T, S>,
-    /// What approximates the inverse.
+    /// An approximation of the inverse.
     pub preconditioner: Option<&'a mut Preconditioner<T, S>>,
-    /// What corrections are found by.
+    /// The method that computes corrections.
     pub method: MethodName,
     pub options: Options,
     pub callback: Callback<'a>,
 }
 
-/// A number type whose systems may be solved so.
+/// A number type whose systems may support refinement.
 pub trait Refinable: Number {
-    /// Whether they are.
+    /// Whether they do.
     const REFINABLE: bool;
 
-    /// Solves A x = b, from the given x on.
+    /// Solves A x = b, starting from the given x.
     fn refine<S: Subject>(
         executor: &S,
         refining: Refining<'_, Self, S>,

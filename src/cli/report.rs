@@ -25,19 +25,19 @@ pub struct Arguments {
     /// Files of results; their entries are shown together
     #[arg(required_unless_present = "document", value_name = "FILE")]
     inputs: Vec<PathBuf>,
-    /// Write a page for the browser, with everything in it
+    /// Write a self-contained page for the browser
     #[arg(short, long, value_name = "HTML", group = "outputs")]
     output: Option<PathBuf>,
     /// Write each figure as an SVG file into this folder
     #[arg(long, value_name = "FOLDER", group = "outputs")]
     svg: Option<PathBuf>,
-    /// A figure of a paper from these results, in the place of the report's; may be given several times. `bench --figure`
+    /// A figure of a paper from these results, instead of the report's; may be given several times. `bench --figure`
     /// measures what it needs
     #[arg(long, value_name = "NAME", value_parser = figures::parser(), requires = "svg", hide_possible_values = true)]
     figure: Vec<Asked>,
-    /// Print a table in Markdown: our fastest format against the fastest peer, by family and precision; where `bench
-    /// --format auto` measured the choice, another one says how good it is, and where `bench --vectors` multiplied several
-    /// vectors at once, two compare that with the fastest peer and with as many single products
+    /// Print a table in Markdown: our fastest format against the fastest peer, by family and precision; if `bench
+    /// --format auto` measured the choice, another one rates it, and if `bench --vectors` multiplied several vectors at
+    /// once, two compare that with the fastest peer and with as many single products
     #[arg(long, group = "outputs")]
     table: bool,
     /// Update the tables of a Markdown document; may be given several times. Each table stands between two comments, of which
@@ -47,11 +47,11 @@ pub struct Arguments {
     /// Do not update documents: fail if a table differs from its results, and name the first line that does
     #[arg(long, requires = "document", conflicts_with = "inputs")]
     check: bool,
-    /// Put another library's results beside ours, where matrix, precision and executor are the same; Ginkgo's
-    /// benchmarks write such a file
+    /// Add another library's results next to ours, for the same matrix, precision and executor; Ginkgo's benchmarks
+    /// write such a file
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_import)]
     import: Vec<(String, PathBuf)>,
-    /// The format that is compared with the peers, beside the fastest [default: the one nearest to the fastest
+    /// The format that is compared with the peers, besides the fastest [default: the one nearest to the fastest
     /// everywhere]
     #[arg(long)]
     format: Option<String>,
@@ -119,7 +119,7 @@ fn update(path: &Path, check: bool) -> Result<(), Error> {
     }
 }
 
-/// What was written, in a line for each place.
+/// The files written, one line each.
 fn summary(arguments: &Arguments, report: &Report) -> String {
     let peers = report.series().iter().filter(|series| series.peer).count();
     let formats = report.series().iter().filter(|series| series.format).count();

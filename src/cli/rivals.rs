@@ -1,4 +1,4 @@
-//! The same system solved by conjugate gradients of other libraries' functions, for `warp-spmv solve --peers`.
+//! The same system solved by conjugate gradients with other libraries' functions, for `warp-spmv solve --peers`.
 
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -18,37 +18,37 @@ use super::solution::{norm, seconds_if_any};
 use super::system::System;
 use super::units::duration;
 
-/// Iterations before those that are timed: libraries are loaded, clocks rise.
+/// Iterations before the timed ones, while libraries are loaded and clocks rise.
 const WARM_UP: usize = 10;
 
-/// What came of one peer. The norm is Euclidean, times are in seconds.
+/// The result of one peer. The norm is Euclidean, times are in seconds.
 #[derive(Debug, Serialize)]
 pub struct Rival {
-    /// What multiplied the matrix.
+    /// The peer that multiplied the matrix.
     pub name: &'static str,
-    /// The library that did it.
+    /// Its library.
     pub matrix_library: String,
-    /// How it was told to do it.
+    /// Its strategy.
     pub strategy: String,
     /// The library of the vectors.
     pub vector_library: String,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
-    /// Whether the residual, as the method computes it, came to the tolerance.
+    /// Whether the residual, as computed by the method, reached the tolerance.
     pub converged: bool,
     /// The norm of b − A x for the x that was found, in twice the precision.
     pub residual: f64,
-    /// Solving, with vectors and everything else made ready before.
+    /// Solving, with vectors and everything else prepared before.
     #[serde(serialize_with = "seconds")]
     pub solve: Duration,
-    /// An iteration, the first left out; null where there is no other one.
+    /// An iteration, excluding the first; null if there is no other.
     #[serde(serialize_with = "seconds_if_any")]
     pub iteration: Option<Duration>,
 }
 
-/// A number type, with what else solves systems of it.
+/// A number type, with other libraries' solvers.
 pub trait WithRivals: Number {
-    /// Solves by every peer of the executor; none does for complex numbers.
+    /// Solves by every peer of the executor; none supports complex numbers.
     fn rivals<S: Subject>(executor: &S, system: &System<Self>, stop: Stop) -> Result<Vec<Rival>, Error>;
 }
 
@@ -71,8 +71,8 @@ macro_rules! with_rivals {
 }
 with_rivals!(f32 f64);
 
-/// Solves by every peer of the executor, one after the other. What is not there, and what does not take the matrix, is
-/// said on standard error.
+/// Solves by every peer of the executor, one after another. Missing peers, and those that do not accept the matrix, are
+/// reported on standard error.
 fn solve<T: Real + Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop) -> Result<Vec<Rival>, Error> {
     let say_absent = |Absent { library, reason }: &Absent| output::say(&format!("no {library}: {reason}"));
     let Peers { present, absent } = executor.peers::<T>();
@@ -129,7 +129,7 @@ fn solve_by<T: Real + Number, S: Subject>(
 }
 
 impl Rival {
-    /// A line for people; `iteration` is that of the solver compared with.
+    /// A line for the terminal; `iteration` is that of the solver compared with.
     pub fn beside(&self, iteration: Option<Duration>) -> impl Display + '_ {
         Beside { rival: self, iteration }
     }
@@ -145,7 +145,7 @@ impl Display for Beside<'_> {
         let Rival { name, vector_library, iterations, converged, residual, solve, iteration, .. } = self.rival;
         write!(f, "{name} with {vector_library}: ")?;
         if let Some(iteration) = iteration {
-            write!(f, "{} an iteration, ", duration(*iteration))?;
+            write!(f, "{} per iteration, ", duration(*iteration))?;
             if let Some(own) = self.iteration.filter(|own| !own.is_zero()) {
                 write!(f, "{:.3} times this one's, ", iteration.div_duration_f64(own))?;
             }
@@ -172,7 +172,7 @@ mod tests {
             solve: Duration::from_millis(450),
             iteration: Some(Duration::from_micros(1500)),
         };
-        let told = "cusparse-csr-2 with cuBLAS 13.0.0: 1.500 ms an iteration, 1.500 times this one's, 300 in 450.0 ms, \
+        let told = "cusparse-csr-2 with cuBLAS 13.0.0: 1.500 ms per iteration, 1.500 times this one's, 300 in 450.0 ms, \
                     not converged, residual in twice the precision 2.500e-1";
         assert_eq!(rival.beside(Some(Duration::from_millis(1))).to_string(), told);
         let single = Rival { iterations: 1, converged: true, iteration: None, ..rival };

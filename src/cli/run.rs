@@ -44,7 +44,7 @@ Examples:
 /// Untimed multiplications before the timed ones.
 pub const WARM_UPS: usize = 5;
 
-/// Where the values of x and of y begin when no file gives them.
+/// Seeds of the values of x and of y when no file gives them.
 pub const SEED_OF_X: u64 = 1;
 pub const SEED_OF_Y: u64 = 2;
 
@@ -52,10 +52,11 @@ pub const SEED_OF_Y: u64 = 2;
 pub struct Arguments {
     #[command(flatten)]
     pub source: Source,
-    /// How the matrix is stored and multiplied: a name, some with parameters (see below); auto chooses, all compares all
+    /// Storage and multiplication of the matrix: a name, some with parameters (see below); auto chooses, all compares
+    /// all
     #[arg(long, default_value = Format::Auto.name(), value_parser = format_parser())]
     format: Formats,
-    /// Where it is multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    /// Where to multiply [default: cuda if there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
     /// The type of all values
@@ -67,11 +68,11 @@ pub struct Arguments {
     /// α in y ← α A x + β y, such as -2.5, or 1+2i with a complex precision
     #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true)]
     pub alpha: Factor,
-    /// β in y ← α A x + β y; where it is not 0, y begins with fixed pseudo-random values
+    /// β in y ← α A x + β y; if it is not 0, y begins with fixed pseudo-random values
     #[arg(long, value_name = "NUMBER", default_value = "0", allow_hyphen_values = true)]
     pub beta: Factor,
-    /// Multiply with the transpose of A; it is stored as well, for the same bits every time, but not with --any-order: then
-    /// a GPU's kernels add atomically
+    /// Multiply by the transpose of A; it is stored as well, for the same bits every time, but not with --any-order:
+    /// then a GPU's kernels add atomically
     #[arg(long)]
     transposed: bool,
     /// Matrix Market array file with x [default: fixed pseudo-random values from -1 to 1]
@@ -80,13 +81,14 @@ pub struct Arguments {
     /// Write y to this Matrix Market array file, unless the answer is wrong
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Divide the rows among this many ranks, which are threads of this process; processes that mpirun has started are ranks
+    /// Divide the rows among this many ranks, which are threads of this process; processes started by mpirun are ranks
     /// without it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
     #[command(flatten)]
     exchanging: Exchanging,
-    /// With several ranks, say when the steps of one product begin and end on each: packing, exchange, local and remote part
+    /// With several ranks, show when the steps of one product begin and end on each: packing, exchange, local and
+    /// remote part
     #[arg(long)]
     timeline: bool,
     /// Print one JSON record instead of text
@@ -100,7 +102,7 @@ pub struct Arguments {
     pub grids: Grids,
 }
 
-/// The formats that are asked for.
+/// The requested formats.
 #[derive(Clone, Copy, Debug)]
 enum Formats {
     One(Format),
@@ -119,7 +121,7 @@ pub fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    // Of products with the transpose, it says whether that is stored, in any format.
+    // For products with the transpose, --any-order determines whether it is stored, in any format.
     let choosing = match arguments.transposed {
         true => arguments.choosing.without_order(),
         false => arguments.choosing.clone(),
@@ -142,12 +144,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             check_for_ranks(arguments)?;
             in_precision!(arguments.precision, run_on_ranks(world, executor, arguments))
         }
-        (None, _) if arguments.timeline => Err(Error::Usage("--timeline goes with several ranks".into())),
+        (None, _) if arguments.timeline => Err(Error::Usage("--timeline requires several ranks".into())),
         (None, _) => in_precision!(arguments.precision, run_in(arguments)),
     }
 }
 
-/// Refuses what only one rank does.
+/// Refuses what requires a single rank.
 fn check_for_ranks(arguments: &Arguments) -> Result<(), Error> {
     let given = [
         ("--format all", matches!(arguments.format, Formats::All)),
@@ -181,7 +183,7 @@ fn run_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, argumen
     })
 }
 
-/// Nothing, to find out whether there is an executor.
+/// Does nothing, to find out whether there is an executor.
 pub struct Nothing;
 
 impl SubjectVisitor for Nothing {
@@ -198,8 +200,8 @@ fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
     })
 }
 
-/// Does `work` on the executor that is asked for; otherwise on a GPU or, with a note that there is none, on the CPU. The
-/// outer error is that of an executor that cannot be had.
+/// Calls `work` with the requested executor; otherwise with a GPU or, with a note that there is none, with the CPU. The
+/// outer error is that of an unavailable executor.
 pub fn on_executor(
     asked: Option<ExecutorName>,
     work: impl Fn(ExecutorName, Option<String>) -> Result<Result<(), Error>, warp_spmv::Error>,
@@ -219,40 +221,40 @@ pub fn on_executor(
     work(ExecutorName::Cpu, note)?
 }
 
-/// All that is done once there is an executor.
+/// The work once there is an executor.
 pub struct Job<'a, T> {
     pub arguments: &'a Arguments,
     pub executor_name: ExecutorName,
-    /// What to say on standard error as soon as the input has turned out to be right.
+    /// A message for standard error once the input has proved valid.
     note: Option<String>,
     alpha: T,
     beta: T,
 }
 
-/// A matrix in CSR, and as the file has it where that is something else.
+/// A matrix in CSR, and in the form of the file if that is different.
 pub struct Loaded<T: Number> {
     pub matrix: Csr<T>,
     pub stored: Option<Matrix<T>>,
 }
 
-/// The vectors that go with a matrix, and what should come out.
+/// The vectors of a product, and the expected result.
 pub struct Problem<T: Number, E: Executor> {
     pub shape: Shape,
-    /// How long it took to get the matrix.
+    /// The time to read or generate the matrix.
     pub load: Duration,
     x: Vector<T, E>,
     y: Vec<T>,
     expected: Vec<T::Exact>,
-    /// By how much values were changed at most, to store them narrower.
+    /// Largest change of a value by narrower storage.
     pub largest_change: f64,
 }
 
-/// What came of multiplying in one format.
+/// The result of multiplying in one format.
 pub struct Measured<T> {
     pub multiply: Spread,
-    /// 2 nonzeros over the median time, in 10^9 a second.
+    /// 2 nonzeros over the median time, in 10^9 per second.
     pub gflops: Option<f64>,
-    /// The bytes needed over the median time, in 10^9 a second.
+    /// The bytes needed over the median time, in 10^9 per second.
     pub gbps: Option<f64>,
     pub verification: Verification,
     computed: Vec<T>,
@@ -285,7 +287,7 @@ impl<T: Number> Job<'_, T> {
             Matrix::Csr(matrix) => (matrix, None),
             stored => (stored.try_clone()?.into_csr()?, Some(stored)),
         };
-        // The answer is that of the values as they are stored.
+        // The correct answer is that for the values as stored.
         let (mut matrix, mut largest_change) = (matrix, 0.0);
         if let ValueStorage::Rounded(narrow_type) = self.arguments.values.storage() {
             largest_change = matrix.round_values(narrow_type)?;
@@ -397,7 +399,7 @@ impl<T: Number> Job<'_, T> {
         }
     }
 
-    /// x, and what y is before the multiplication.
+    /// x, and y before the multiplication.
     fn vectors(&self, matrix: &Csr<T>) -> Result<(Vec<T>, Vec<T>), Error> {
         let (of_x, of_y) = match self.arguments.transposed {
             true => (matrix.rows(), matrix.columns()),
@@ -407,7 +409,7 @@ impl<T: Number> Job<'_, T> {
             Some(path) => input::vector(path, of_x)?,
             None => random_vector(of_x, SEED_OF_X)?,
         };
-        // With β = 0 nothing may be read from y, and NaN would show it.
+        // With β = 0 y must not be read, and NaN would reveal it.
         let y = if self.beta == T::ZERO {
             memory::filled(of_y, T::from_f64(f64::NAN))?
         } else {
@@ -416,12 +418,12 @@ impl<T: Number> Job<'_, T> {
         Ok((x, y))
     }
 
-    /// Whether the executor is one that is meant to be fast.
+    /// Whether the executor is meant to be fast.
     pub fn times_matter(&self) -> bool {
         matches!(self.executor_name, ExecutorName::Cpu | ExecutorName::Cuda)
     }
 
-    /// Times as many multiplications as are asked for.
+    /// Times the requested number of multiplications.
     fn time_multiplications<E: Executor>(
         &self,
         plan: &mut Plan<T, E>,
@@ -439,7 +441,7 @@ impl<T: Number> Job<'_, T> {
             if repeat >= warm_ups {
                 times.push(time);
             }
-            // With β, y would grow from one multiplication to the next.
+            // With β ≠ 0, y would grow from one multiplication to the next.
             if self.beta != T::ZERO {
                 result = executor.upload(memory::copy(y)?)?;
             }
@@ -449,12 +451,12 @@ impl<T: Number> Job<'_, T> {
     }
 }
 
-/// Bytes that a multiplication has to move at least: with the transpose, where that is stored.
+/// Smallest number of bytes that a multiplication moves: with the transpose, if that is stored.
 fn bytes_needed<T: Number, E: Executor>(plan: &Plan<T, E>) -> u128 {
     plan.transpose_bytes_needed().unwrap_or(plan.matrix().bytes_needed())
 }
 
-/// Does a step, with its progress shown, and says how long it took.
+/// Runs a step while showing its progress, and returns its result and duration.
 pub fn timed<R, F: From<warp_spmv::Error>>(
     executor: &impl Executor,
     what: impl Into<Cow<'static, str>>,
@@ -476,12 +478,12 @@ mod tests {
 
     use super::*;
 
-    /// An executor that gets the last element of what comes back wrong.
+    /// An executor that returns vectors with a wrong last element.
     #[derive(Clone)]
     struct Wrong(Cpu);
 
-    // SAFETY: arrays are those of the CPU executor. What it gives back of a vector is wrong on purpose: no matrix is made
-    // of that.
+    // SAFETY: arrays are those of the CPU executor. The vectors that it returns are wrong on purpose, but no matrix is
+    // made from them.
     unsafe impl Executor for Wrong {
         type Memory = HostMemory;
         type Recording = ();
@@ -500,7 +502,7 @@ mod tests {
 
         fn download<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, warp_spmv::Error> {
             let mut copy = self.0.download(array)?;
-            // All bits set are a NaN.
+            // A number with all bits set is NaN.
             copy.iter_mut().next_back().into_iter().for_each(|last| bytemuck::bytes_of_mut(last).fill(u8::MAX));
             Ok(copy)
         }

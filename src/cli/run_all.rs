@@ -26,7 +26,7 @@ struct Record {
     matrix: Shape,
     /// The executor, as `--executor` takes it.
     executor: &'static str,
-    /// What the executor runs on.
+    /// The executor's device.
     device: String,
     /// "float32" or "float64".
     precision: &'static str,
@@ -34,9 +34,9 @@ struct Record {
     alpha: Factor,
     /// The factor of y.
     beta: Factor,
-    /// What was done to get the matrix: "read" or "generate".
+    /// How the matrix was obtained: "read" or "generate".
     source: &'static str,
-    /// How long that took.
+    /// The duration of that.
     #[serde(serialize_with = "seconds")]
     load: Duration,
     /// Every format, the fastest first, and those without a result last.
@@ -51,37 +51,37 @@ struct Row {
     format: &'static str,
     /// The storage format.
     storage: &'static str,
-    /// What came of it; null where there is no result.
+    /// The result; null if there is none.
     result: Option<Outcome>,
-    /// Why there is none; null where there is one.
+    /// The reason why there is none; null otherwise.
     error: Option<String>,
     #[serde(skip)]
     failed: bool,
 }
 
-/// What came of a format.
+/// The result of a format.
 #[derive(Debug, Serialize)]
 struct Outcome {
-    /// The format that it stands for: itself, but for csr-automatic.
+    /// The format that it stands for: itself, except for csr-automatic.
     resolved: &'static str,
-    /// What values are stored in, where that is narrower than the precision; null otherwise.
+    /// The storage of values, if narrower than the precision; null otherwise.
     values: Option<Stored>,
     /// Bytes of the arrays.
     bytes: u128,
-    /// Places for entries in the arrays over entries.
+    /// Slots for entries in the arrays over entries.
     fill: f64,
-    /// Bytes that a multiplication has to move at least.
+    /// Smallest number of bytes that a multiplication moves.
     bytes_needed: u128,
-    /// Converting the matrix. Formats that are stored the same way share it.
+    /// Converting the matrix. Formats with the same storage share it.
     #[serde(serialize_with = "seconds")]
     convert: Duration,
-    /// The same over the median time of a multiplication in csr-vector; null where there is none.
+    /// The same over the median time of a multiplication in csr-vector; null if there is none.
     convert_in_multiplications: Option<f64>,
     /// Multiplying once.
     multiply: Spread,
-    /// 2 nonzeros over the median time, in 10^9 a second; null where that time is 0.
+    /// 2 nonzeros over the median time, in 10^9 per second; null if that time is 0.
     gflops: Option<f64>,
-    /// The bytes needed over the median time, in 10^9 a second; null where that time is 0.
+    /// The bytes needed over the median time, in 10^9 per second; null if that time is 0.
     gbps: Option<f64>,
     verification: Checked,
 }
@@ -134,7 +134,7 @@ pub fn run_all<T: Number, E: Executor>(
     if wrong.is_empty() && failed.is_empty() { Ok(()) } else { Err(Error::Formats { wrong, failed }) }
 }
 
-/// What is said of a format without a result, and whether something failed: a matrix that is too large for a format is
+/// The message for a format without a result, and whether something failed: a matrix that is too large for a format is
 /// no failure, nor is a format that does not multiply narrow values.
 fn explain(error: warp_spmv::Error) -> (String, bool) {
     use warp_spmv::Error::{Fill, OutOfMemory, TooLarge, Unsupported};
@@ -185,7 +185,7 @@ fn measure<T: Number, E: Executor>(
     })
 }
 
-/// Says of each conversion how many multiplications in [`UNIT`] it takes.
+/// Expresses each conversion as a number of multiplications in [`UNIT`].
 fn count_in_multiplications(rows: &mut [Row]) {
     let default = rows.iter().find(|row| row.format == UNIT.name()).and_then(|row| row.result.as_ref());
     let Some(unit) = default.map(|outcome| outcome.multiply.median.as_secs_f64()).filter(|&unit| unit > 0.0) else {
@@ -196,7 +196,7 @@ fn count_in_multiplications(rows: &mut [Row]) {
     }
 }
 
-/// The table for people.
+/// Formats the table for the terminal.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, executor, device, precision, .. } = self;

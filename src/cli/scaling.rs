@@ -1,4 +1,4 @@
-//! `warp-spmv scaling`: what products and iterations would take on many GPUs.
+//! `warp-spmv scaling`: predicts the time of products and iterations on many GPUs.
 
 mod fitting;
 mod record;
@@ -27,7 +27,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// File (.mtx, .mtx.gz, .rb, .npz, .wspmv), or generator such as stencil:27:720 (see below), of which no more than some
+    /// File (.mtx, .mtx.gz, .rb, .npz, .wspmv), or generator such as stencil:27:720 (see below), of which only some
     /// rows are in memory at a time
     #[arg(value_name = "FILE|GENERATOR", required_unless_present = "fit")]
     matrix: Option<OsString>,
@@ -35,20 +35,20 @@ pub struct Arguments {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,16,32,64,128,256,512,1024",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     ranks: Vec<u32>,
-    /// The constants of the machine, in a file such as --out writes [default: hosts with 8 NVIDIA H200]
+    /// The constants of the machine, in a file as written by --out [default: hosts with 8 NVIDIA H200]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
     /// The type of all values, and a complex one for a complex matrix
     #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
     precision: AnyPrecision,
-    /// What an entry takes as it is stored, for another format than CSR; rows then take nothing besides
+    /// Bytes per stored entry, for another format than CSR; rows then take none besides
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1024))]
     entry_bytes: Option<u32>,
-    /// Multiply a matrix on N ranks that is N times as large, as a generator makes it with times=N
+    /// Multiply a matrix on N ranks that is N times as large, as generated with times=N
     #[arg(long)]
     weak: bool,
-    /// Compare the machine with records of `run` and `solve`, with --ranks and --json, and fit its constants to them; may be
-    /// given several times, and a file may have several records
+    /// Compare the machine with records of `run` and `solve`, with --ranks and --json, and fit its constants to them;
+    /// may be given several times, and a file may have several records
     #[arg(long, value_name = "FILE", conflicts_with_all = ["matrix", "ranks", "precision", "entry_bytes", "weak"])]
     fit: Vec<PathBuf>,
     /// Write the machine with the fitted constants to this file
@@ -59,7 +59,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// A matrix, and what it is on each number of ranks.
+/// A matrix, and its division among each number of ranks.
 type Divided = (Shape, Vec<Step>);
 
 pub fn scaling(arguments: &Arguments) -> Result<(), Error> {
@@ -111,7 +111,7 @@ fn strong(pattern: &Pattern, ranks: &[usize], storage: &Storage, machine: &Machi
 
 /// A larger matrix on more ranks.
 fn weak(pattern: &Pattern, ranks: &[usize], storage: &Storage, machine: &Machine) -> Result<Divided, Error> {
-    // Before anything is counted: some may be too large.
+    // Before the statistics, because some may be too large.
     let larger = ranks.iter().map(|&ranks| pattern.times(ranks)).collect::<Result<Vec<_>, _>>()?;
     let shape = pattern.shape(&pattern.divide(&[1])?[0]);
     let alone = Alone::new(&shape, storage, machine);
@@ -134,7 +134,7 @@ fn bytes_of_value(precision: AnyPrecision) -> usize {
     }
 }
 
-/// The name, as records have it.
+/// The name used in records.
 fn name(precision: AnyPrecision) -> String {
     precision.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
 }

@@ -1,4 +1,4 @@
-//! What `warp-spmv solve` reports.
+//! The report of `warp-spmv solve`.
 
 use std::fmt::{self, Display};
 use std::path::PathBuf;
@@ -24,67 +24,68 @@ pub struct Solution {
     pub matrix: Shape,
     /// The method, as `--method` takes it.
     pub method: &'static str,
-    /// The preconditioner, as `--preconditioner` takes it; null where there is none.
+    /// The preconditioner, as `--preconditioner` takes it; null if there is none.
     pub preconditioner: Option<String>,
     /// The levels of multigrid; null with another preconditioner.
     pub multigrid: Option<Levels>,
     /// The format of the matrix, as `--format` takes it.
     pub format: String,
-    /// What values are stored in, where that is narrower; null otherwise.
+    /// The storage of values, if narrower; null otherwise.
     pub values: Option<Stored>,
-    /// Corrections found with rounded values, until the residual of the given ones was small; null where none were rounded.
+    /// Corrections computed with rounded values, until the residual of the given ones was small; null if none were
+    /// rounded.
     pub corrections: Option<usize>,
-    /// Why the format was chosen, with `--format auto`; null otherwise.
+    /// The reason for the choice of the format, with `--format auto`; null otherwise.
     pub choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
     pub executor: &'static str,
-    /// What the executor runs on.
+    /// The executor's device.
     pub device: String,
     /// "float32" or "float64".
     pub precision: &'static str,
-    /// When it has converged.
+    /// The tolerance of convergence.
     pub tolerance: Tolerance,
-    /// How it ended: "converged", "iteration limit" and so on, with the reason of a breakdown.
+    /// The outcome: "converged", "iteration limit" and so on, with the reason of a breakdown.
     pub outcome: String,
     /// Whether it converged.
     pub converged: bool,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
-    /// How often the method was begun anew from the x that it had.
+    /// Number of restarts from the current x.
     pub restarts: usize,
-    /// What is left.
+    /// The final residual.
     pub residual: Residual,
-    /// The norm of the error of x over that of x; null where b is from a file.
+    /// The norm of the error of x over that of x; null if b is from a file.
     pub error: Option<f64>,
-    /// How long each step took.
+    /// Duration of each step.
     pub times: Times,
-    /// What an iteration consists of; null unless asked for.
+    /// The parts of an iteration; null unless requested.
     pub account: Option<Account>,
-    /// What other libraries need for the same system; null unless asked for.
+    /// The results of other libraries for the same system; null unless requested.
     pub peers: Option<Vec<Rival>>,
-    /// The norm of the residual before the first iteration and after each, as the method computes it.
+    /// The norm of the residual before the first iteration and after each, as computed by the method.
     pub history: Vec<f64>,
-    /// Where x was written, if it was.
+    /// The file to which x was written, if any.
     #[serde(serialize_with = "path_if_any")]
     pub out: Option<PathBuf>,
-    /// Where the history was drawn, if it was.
+    /// The file to which the history was drawn, if any.
     #[serde(serialize_with = "path_if_any")]
     pub plot: Option<PathBuf>,
-    /// What else may matter for the times.
+    /// Other factors that may affect the times.
     pub environment: Environment,
-    /// Whether the report for people has a table of the levels.
+    /// Whether the report for the terminal has a table of the levels.
     #[serde(skip)]
     pub explain: bool,
 }
 
-/// When a solver has converged.
+/// The tolerance of a solver.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Tolerance {
-    /// As a part of the norm of b.
+    /// As a fraction of the norm of b.
     pub relative: f64,
     /// As a norm.
     pub absolute: f64,
-    /// The norm that one of the two allows.
+    /// The norm allowed by one of the two.
     pub norm: f64,
 }
 
@@ -93,18 +94,18 @@ pub struct Tolerance {
 pub struct Residual {
     /// The norm of b.
     pub right_hand_side: f64,
-    /// The norm of the residual as the executor computes it.
+    /// The norm of the residual as computed by the executor.
     pub norm: f64,
     /// The same in twice the precision.
     pub exact: f64,
-    /// How far the executor's residual is from the exact one, row by row.
+    /// Distance of the executor's residual from the exact one, row by row.
     pub verification: Checked,
 }
 
-/// How long each step took.
+/// Duration of each step.
 #[derive(Debug, Serialize)]
 pub struct Times {
-    /// What was done to get the matrix: "read" or "generate".
+    /// How the matrix was obtained: "read" or "generate".
     pub source: &'static str,
     /// Reading or generating the matrix and the vectors.
     #[serde(serialize_with = "seconds")]
@@ -115,31 +116,31 @@ pub struct Times {
     /// Moving it to the executor's memory.
     #[serde(serialize_with = "seconds")]
     pub upload: Duration,
-    /// Making the preconditioner; null where there is none.
+    /// Building the preconditioner; null if there is none.
     #[serde(serialize_with = "seconds_if_any")]
     pub preconditioner: Option<Duration>,
     /// Solving, from the vectors in the executor's memory to the last residual.
     #[serde(serialize_with = "seconds")]
     pub solve: Duration,
-    /// An iteration; null where there was none.
+    /// An iteration; null if there was none.
     #[serde(serialize_with = "seconds_if_any")]
     pub iteration: Option<Duration>,
 }
 
-/// What an iteration consists of, and how long that takes by itself.
+/// The parts of an iteration, and the time of each by itself.
 #[derive(Debug, Serialize)]
 pub struct Account {
-    /// Products with the matrix.
+    /// Number of products with the matrix.
     pub products: f64,
-    /// Seconds of one, the median of many in a row.
+    /// Seconds per product, the median of many in a row.
     pub product: f64,
-    /// Applications of the preconditioner.
+    /// Number of applications of the preconditioner.
     pub preconditionings: f64,
-    /// Seconds of one; null where there is none.
+    /// Seconds per application; null if there is none.
     pub preconditioning: Option<f64>,
     /// Bytes of vectors that are read and written besides.
     pub vector_bytes: f64,
-    /// How fast a copy of a large array is, in 10^9 bytes a second, read and written.
+    /// Speed of copying a large array, in 10^9 bytes per second, read and written.
     pub copy_gbps: f64,
     /// Seconds of the products, of the preconditioner, and of the vectors at the speed of a copy.
     pub expected: f64,
@@ -152,7 +153,7 @@ pub fn seconds_if_any<S: Serializer>(time: &Option<Duration>, serializer: S) -> 
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
-/// The report for people.
+/// Formats the report for the terminal.
 impl Display for Solution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, method, format, executor, device, precision, residual, times, .. } = self;
@@ -179,7 +180,7 @@ impl Display for Solution {
         writeln!(f, "upload        {}", duration(times.upload))?;
         write!(f, "solve         {}", duration(times.solve))?;
         match times.iteration {
-            Some(iteration) => writeln!(f, ", {} an iteration", duration(iteration))?,
+            Some(iteration) => writeln!(f, ", {} per iteration", duration(iteration))?,
             None => writeln!(f)?,
         }
         if let Some(account) = &self.account {
@@ -192,7 +193,7 @@ impl Display for Solution {
             (Some(1), _) => " in 1 correction".into(),
             (Some(corrections), _) => format!(" in {corrections} corrections"),
             (None, 0) => String::new(),
-            (None, restarts) => format!(", begun anew {restarts} times"),
+            (None, restarts) => format!(", restarted {restarts} times"),
         };
         writeln!(f, "outcome       {} after {} iterations{restarts}", self.outcome, self.iterations)?;
         writeln!(f, "residual      {residual}")?;

@@ -1,4 +1,4 @@
-//! `warp-spmv solve`: solves a system of linear equations, checks the residual, and says how long it took.
+//! `warp-spmv solve`: solves a system of linear equations, checks the residual, and reports the time.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -56,13 +56,13 @@ With --values, rounded values of the matrix find corrections of x; the residual 
 as it is.
 
 Exit codes: 0 converged, 1 the residual that was computed is wrong, 2 there is no answer, 3 not converged, 130
-interrupted by Ctrl-C (what --out writes is then the x it had come to).";
+interrupted by Ctrl-C (--out then writes the current x).";
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     source: Source,
-    /// How the system is solved
+    /// The method
     #[arg(long, default_value = MethodName::Cg.name(), value_parser = method_parser())]
     method: MethodName,
     #[arg(long, value_name = "NAME", help = preconditioner_help(), value_parser = preconditioner)]
@@ -71,21 +71,21 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = Options::default().relative_tolerance,
           value_parser = at_least_0)]
     tolerance: f64,
-    /// Converged as well when the norm of b − A x is at most this
+    /// Also converged when the norm of b − A x is at most this
     #[arg(long, value_name = "NUMBER", default_value_t = Options::default().absolute_tolerance,
           value_parser = at_least_0)]
     absolute_tolerance: f64,
-    /// Iterations at most
+    /// Largest number of iterations
     #[arg(long, value_name = "N", default_value_t = Options::default().iteration_limit)]
     iterations: u32,
-    /// Seconds at most
+    /// Largest number of seconds
     #[arg(long, value_name = "NUMBER", value_parser = seconds)]
     seconds: Option<Duration>,
-    /// Iterations between two looks of the host at how far it is
+    /// Iterations between two checks of the host on the progress
     #[arg(long, value_name = "N", default_value_t = Options::default().check_interval,
           value_parser = clap::value_parser!(u32).range(1..))]
     check_interval: u32,
-    /// Compute dot products in passes of their own, where the product's kernel could add them up
+    /// Compute dot products in separate passes, even if the product's kernel could add them up
     #[arg(long)]
     separate_sums: bool,
     /// Matrix Market array file with b [default: A x, for an x of ones or of the values of --seed]
@@ -94,7 +94,7 @@ pub struct Arguments {
     /// b is A x for an x of pseudo-random values from -1 to 1 that depend on this number
     #[arg(long, value_name = "N", conflicts_with = "rhs")]
     seed: Option<u64>,
-    /// Matrix Market array file with the x to start from [default: zeros]
+    /// Matrix Market array file with the initial x [default: zeros]
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
     /// Write x to this Matrix Market array file
@@ -103,23 +103,23 @@ pub struct Arguments {
     /// Draw the norm of the residual after each iteration into this SVG file
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Compare the time of an iteration with those of its products, and of its vectors at the speed of a copy
+    /// Compare the time of an iteration with the times of its products, and of its vectors at the speed of a copy
     #[arg(long)]
     time: bool,
-    /// Solve by conjugate gradients of other libraries, too: cuSPARSE for the products, cuBLAS for the vectors, scalars on
-    /// the host; at most --iterations, without a preconditioner
+    /// Also solve by conjugate gradients of other libraries: cuSPARSE for the products, cuBLAS for the vectors, scalars
+    /// on the host; at most --iterations, without a preconditioner
     #[arg(long)]
     peers: bool,
-    /// How the matrix is stored and multiplied: a name, some with parameters (see below); auto chooses
+    /// Storage and multiplication of the matrix: a name, some with parameters (see below); auto chooses
     #[arg(long, default_value = Format::Auto.name(), value_parser = format_parser())]
     format: Format,
-    /// Where it is solved [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    /// Where to solve [default: cuda if there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
-    /// The type of all values; sums and norms are always of 64 bits
+    /// The type of all values; sums and norms always have 64 bits
     #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
     precision: AnyPrecision,
-    /// Divide the rows among this many ranks, which are threads of this process; processes that mpirun has started are ranks
+    /// Divide the rows among this many ranks, which are threads of this process; processes started by mpirun are ranks
     /// without it. Preconditioners are then those of each rank's rows and columns
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
@@ -134,7 +134,7 @@ pub struct Arguments {
     values: Values,
     #[command(flatten)]
     vectors: Vectors,
-    /// Print a table of the levels of amg: unknowns, entries, formats, and what their setup took
+    /// Print a table of the levels of amg: unknowns, entries, formats, and the time of their setup
     #[arg(long, help_heading = "Multigrid", requires = "preconditioner")]
     explain: bool,
     #[command(flatten)]
@@ -183,10 +183,10 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
         arguments.preconditioner.is_some_and(|name| matches!(name, PreconditionerName::Saddle(_))),
     ];
     if let Some(option) = arguments.vectors.given().filter(|_| !is_amg) {
-        return Err(Error::Usage(format!("{option} goes with --preconditioner amg")));
+        return Err(Error::Usage(format!("{option} requires --preconditioner amg")));
     }
     if arguments.explain && !is_amg && !is_saddle {
-        return Err(Error::Usage("--explain goes with --preconditioner amg or saddle".into()));
+        return Err(Error::Usage("--explain requires --preconditioner amg or saddle".into()));
     }
     let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()].into_iter().flatten();
     let inputs = arguments.source.file().into_iter().chain(vectors).chain(arguments.vectors.files());
@@ -231,7 +231,7 @@ fn solve_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, argum
 }
 
 impl Arguments {
-    /// When it ends.
+    /// The stopping criteria.
     fn options(&self) -> Options {
         Options {
             relative_tolerance: self.tolerance,
@@ -255,15 +255,15 @@ fn solve_in<T: WithRivals + Refinable>(arguments: &Arguments) -> Result<(), Erro
     })
 }
 
-/// All that is done once there is an executor.
+/// The work once there is an executor.
 struct Job<'a, T> {
     arguments: &'a Arguments,
-    /// What to say on standard error as soon as the input has turned out to be right.
+    /// A message for standard error once the input has proved valid.
     note: Option<String>,
     numbers: std::marker::PhantomData<T>,
 }
 
-/// The system that is asked for.
+/// Loads the requested system.
 fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
     let (name, matrix) = arguments.source.load_square::<T>()?;
     let rows = matrix.rows();
@@ -293,7 +293,7 @@ impl<T: WithRivals + Refinable> subject::SubjectVisitor for Job<'_, T> {
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
         let arguments = self.arguments;
         if arguments.time && !executor.is_fast() {
-            return Err(Error::Usage(format!("--time says nothing on the executor {}", executor.name())));
+            return Err(Error::Usage(format!("--time is meaningless on the executor {}", executor.name())));
         }
         let begin = Instant::now();
         let (system, loading) = (load::<T>(arguments)?, begin.elapsed());
@@ -379,15 +379,15 @@ impl<T: WithRivals + Refinable> subject::SubjectVisitor for Job<'_, T> {
 }
 
 impl<T: Refinable> Job<'_, T> {
-    /// Where to stop for this right-hand side.
+    /// The tolerance for this right-hand side.
     fn tolerance(&self, b: &[T]) -> Tolerance {
         let (relative, absolute) = (self.arguments.tolerance, self.arguments.absolute_tolerance);
         let norm = absolute.max(relative * norm(b.iter().flat_map(|b| b.parts())));
         Tolerance { relative, absolute, norm }
     }
 
-    /// The matrix that iterations multiply, and the one as it is given if values were changed; how long it took to convert
-    /// and to move them.
+    /// The matrix that iterations multiply, and the given one if values were changed; the times to convert and to move
+    /// them.
     fn prepare<S: Subject>(&self, executor: &S, matrix: &Csr<T>) -> Result<PreparedPlans<T, S>, Error> {
         let Arguments { format, choosing, values, .. } = self.arguments;
         let copy = || matrix.duplicate(&Cpu::new());
@@ -399,12 +399,12 @@ impl<T: Refinable> Job<'_, T> {
         if !T::REFINABLE {
             return Err(not_refinable::<T>());
         }
-        // It is multiplied once a correction: no other format would be worth its conversion.
+        // It is multiplied only once per correction: no other format would be worth its conversion.
         let exact = Prepared::new(executor, copy()?, &mut None, Format::CSR_TILED, ValueStorage::Full)?;
         Ok((plan, Some(exact.plan), convert + exact.convert, upload + exact.upload))
     }
 
-    /// Solves, and shows the residual on the way.
+    /// Solves, and shows the residual meanwhile.
     fn solve<S: Subject>(
         &self,
         executor: &S,
@@ -420,7 +420,7 @@ impl<T: Refinable> Job<'_, T> {
         let mut callback = |progress: &warp_spmv::solver::Progress| {
             if looks.hears_of(progress.iteration, progress.elapsed) {
                 let (iteration, norm, goal) = (progress.iteration, progress.residual_norm, tolerance.norm);
-                line.say(format!("iteration {iteration}, residual {norm:.2e}, to come to {goal:.2e}"));
+                line.say(format!("iteration {iteration}, residual {norm:.2e}, target {goal:.2e}"));
             }
             if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -439,13 +439,13 @@ impl<T: Refinable> Job<'_, T> {
     }
 }
 
-/// What a system is solved with.
+/// The operators of a system.
 struct Operators<'a, T: Number, E: Executor> {
     /// The matrix that iterations multiply.
     plan: &'a mut Plan<T, E>,
-    /// The matrix as it is given, if that is another one.
+    /// The given matrix, if that is a different one.
     exact: Option<&'a mut Plan<T, E>>,
-    /// What approximates the inverse.
+    /// An approximation of the inverse.
     preconditioner: Option<&'a mut Preconditioner<T, E>>,
 }
 
@@ -454,7 +454,7 @@ type PreparedPlans<T, E> = (Plan<T, E>, Option<Plan<T, E>>, Duration, Duration);
 
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
-/// Times what an iteration consists of; none where times say nothing.
+/// Times the parts of an iteration; none if times are meaningless.
 fn account<T: Number, S: Subject>(
     executor: &S,
     plan: &mut Plan<T, S>,
@@ -488,7 +488,7 @@ fn account<T: Number, S: Subject>(
     }))
 }
 
-/// Checks the residual as the executor multiplies against the one in twice the precision, whose norm it gives as well.
+/// Checks the executor's residual against the one in twice the precision, whose norm it also returns.
 fn check<T: Number, S: Subject>(
     plan: &mut Plan<T, S>,
     system: &System<T>,

@@ -9,6 +9,6 @@ pub struct System<T: Number> {
     pub matrix: Csr<T>,
     pub b: Vec<T>,
     pub start: Vec<T>,
-    /// The x that b was made from.
+    /// The x from which b was computed.
     pub known: Option<Vec<T>>,
 }

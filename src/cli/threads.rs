@@ -1,4 +1,4 @@
-//! The threads that everything in parallel runs on.
+//! The threads that run all parallel work.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -7,14 +7,14 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::{distributed, output};
 
-/// How many threads may be asked for on a machine with fewer cores: more of them wait for each other most of the time.
+/// Largest number of threads on a machine with fewer cores: with more, they would mostly wait for each other.
 const MOST_ON_FEW_CORES: usize = 256;
 
-/// The variable that asks for a number of threads.
+/// The variable with the requested number of threads.
 const VARIABLE: &str = "RAYON_NUM_THREADS";
 
-/// Makes the threads: as many as there are cores or as the environment asks for, and fewer, with a note, where the
-/// system refuses that number. Keep what is returned for as long as anything runs.
+/// Creates the threads: one per core or the number requested in the environment, and fewer, with a note, if the system
+/// refuses that number. Keep the result while anything runs.
 pub fn begin() -> Option<ThreadPool> {
     let cores = available_parallelism().map_or(1, NonZero::get).div_ceil(distributed::processes_here());
     let asked = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).filter(|&threads: &usize| threads > 0);
@@ -29,14 +29,14 @@ pub fn begin() -> Option<ThreadPool> {
     }
 }
 
-/// A pool that this thread works in, too: of fewer threads, or of this one alone.
+/// A pool in which this thread works, too: with fewer threads, or with this one alone.
 fn fewer(threads: usize, error: &ThreadPoolBuildError) -> Option<ThreadPool> {
     let pool = |threads| ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build();
     let mut left = threads;
     while left > 0 {
         left /= 2;
         if let Ok(pool) = pool(left.max(1)) {
-            output::say(&format!("{threads} threads cannot be had: {error}; using {}", left.max(1)));
+            output::say(&format!("cannot create {threads} threads: {error}; using {}", left.max(1)));
             return Some(pool);
         }
     }

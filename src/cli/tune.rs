@@ -24,35 +24,35 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A file of results that `bench` or `tune` wrote, instead of measuring; may be given several times
+    /// A file of results written by `bench` or `tune`, instead of measuring; may be given several times
     #[arg(long, value_name = "FILE")]
     from: Vec<PathBuf>,
-    /// Where to multiply [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    /// Where to multiply [default: cuda if there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser(), conflicts_with = "from")]
     executor: Option<ExecutorName>,
-    /// Keep what is measured in this file, and go on with what is there
+    /// Keep the measurements in this file, and continue what it contains
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     records: Option<PathBuf>,
-    /// Measure dense matrices in BELLPACK and BCSR as well: the model that Choi, Singh & Vuduc 2010, §6, choose blocks by is
-    /// made from them, which --check compares with the choice
+    /// Also measure dense matrices in BELLPACK and BCSR: they provide the model by which Choi, Singh & Vuduc 2010, §6,
+    /// choose blocks, which --check compares with the choice
     #[arg(long, conflicts_with = "from")]
     dense: bool,
-    /// Write the calibration to this file [default: one for the device in the user's data folder, where
-    /// `--format auto` looks]
+    /// Write the calibration to this file [default: one for the device in the user's data folder, where `--format auto`
+    /// looks]
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
     out: Option<PathBuf>,
-    /// Only say how good the choices are, and write no calibration
+    /// Only report the quality of the choices, and write no calibration
     #[arg(long)]
     check: bool,
-    /// Say how good the choices of this calibration are, rather than of a new one
+    /// Report the quality of this calibration's choices, rather than of a new one's
     #[arg(long, value_name = "FILE", requires = "check")]
     calibration: Option<PathBuf>,
-    /// Fit the calibration to all matrices: a third is held out otherwise, to see how good it is where it was not fitted
+    /// Fit the calibration to all matrices: otherwise a third is held out, to test it where it was not fitted
     #[arg(long, conflicts_with = "calibration")]
     all: bool,
 }
 
-/// Asks the device what its kernels take.
+/// Asks the device for the resources of its kernels.
 struct Ask<'a>(&'a mut Calibration);
 
 impl SubjectVisitor for Ask<'_> {
@@ -81,7 +81,7 @@ impl SubjectVisitor for Dense<'_> {
     }
 }
 
-/// What is measured, or is in the records already.
+/// The measurements, new or already in the records.
 fn measure(arguments: &Arguments) -> Result<Vec<Entry>, Error> {
     let records = arguments.records.as_deref();
     let mut entries = Vec::new();
@@ -93,7 +93,7 @@ fn measure(arguments: &Arguments) -> Result<Vec<Entry>, Error> {
         subject::with(arguments.executor.unwrap_or(ExecutorName::Cuda), dense)??;
     }
     let all = bench::measure(&bench::Arguments::of_tuning(arguments.executor, arguments.records.clone()))?;
-    // With records, all of them are in there.
+    // The records, if any, contain all of them.
     if records.is_some() {
         entries.clear();
     }
@@ -109,12 +109,12 @@ pub fn tune(arguments: &Arguments) -> Result<(), Error> {
     let sample = Sample::new(&entries)?;
     if sample.left_out > 0 {
         let (left_out, count) = (sample.left_out, entries.len());
-        output::say(&format!("{left_out} of {count} entries left out: they do not say what the matrix is like"));
+        output::say(&format!("{left_out} of {count} entries left out: they lack the properties of the matrix"));
     }
     let fit = || {
         let mut calibration = sample.calibration(arguments.all);
         if arguments.from.is_empty() {
-            // Where there is no GPU, there is nothing to ask.
+            // Without a GPU, there is nothing to ask.
             let name = arguments.executor.unwrap_or(ExecutorName::Cuda);
             let _ = subject::with(name, Ask(&mut calibration));
         }

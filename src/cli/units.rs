@@ -1,4 +1,4 @@
-//! Quantities as people read them.
+//! Human-readable quantities.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub fn duration(time: Duration) -> String {
     four_digits(value) + " " + unit
 }
 
-/// A number with four digits, or all digits before the point where they are more.
+/// A number with four digits, or all digits before the point if there are more.
 pub fn four_digits(value: f64) -> String {
     let before_the_point = if value < 1.0 { 1 } else { value.log10() as usize + 1 };
     format!("{value:.*}", 4usize.saturating_sub(before_the_point))

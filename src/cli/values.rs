@@ -1,4 +1,4 @@
-//! How the values of a matrix are stored.
+//! Storage of a matrix's values.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct Narrow {
 }
 
 impl Narrow {
-    /// How they are to be stored.
+    /// The requested storage.
     pub fn storage(self) -> ValueStorage {
         if self.narrow { ValueStorage::Lossless } else { ValueStorage::Full }
     }
@@ -38,7 +38,7 @@ fn type_parser() -> impl TypedValueParser<Value = NarrowType> {
 }
 
 impl Values {
-    /// How they are to be stored.
+    /// The requested storage.
     pub fn storage(self) -> ValueStorage {
         self.values.map_or(self.narrow.storage(), ValueStorage::Rounded)
     }
@@ -53,18 +53,18 @@ impl Values {
     }
 }
 
-/// What values are stored in, where that is narrower than they are computed with.
+/// The storage of values that is narrower than they are computed with.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Stored {
     /// The type, as `--values` takes it.
     #[serde(rename = "type")]
     narrow_type: &'static str,
-    /// By how much a value was changed at most, over itself.
+    /// The largest relative change of a value.
     pub largest_change: f64,
 }
 
 impl Stored {
-    /// That of a matrix, whose values were changed by this before.
+    /// The storage of a matrix whose values were changed by at most `largest_change`.
     pub fn of<T: Scalar, M: Memory>(matrix: &Matrix<T, M>, largest_change: f64) -> Option<Self> {
         let Matrix::Narrow(narrow) = matrix else { return None };
         Some(Self { narrow_type: narrow.narrow_type().name(), largest_change })

@@ -1,4 +1,4 @@
-//! From rows to a matrix: lengths first, then entries, straight into arrays of the right size.
+//! Assembly of a matrix from rows: first lengths, then entries, directly into arrays of the right size.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +14,15 @@ use crate::registry::csr_bytes;
 use crate::{Error, Generate};
 use host::memory::{available_memory, zeros};
 
-/// The largest size of a matrix's arrays, in bytes: 4 TiB, more than any machine it is meant for has.
+/// Maximum size of a matrix's arrays in bytes: 4 TiB, more than any machine it is meant for has.
 pub const LARGEST_BYTES: u128 = 1 << 42;
 
-/// Rows that share a stream of random numbers. A part of what each seed means: not to be tuned.
+/// Rows that share a stream of random numbers. Part of the meaning of each seed: not to be tuned.
 pub(crate) const ROWS_AT_ONCE: usize = 1024;
 
-/// A matrix whose rows can be made one by one. Rows of a chunk come in ascending order.
+/// A matrix whose rows can be generated one by one. Rows of a chunk are generated in ascending order.
 pub(crate) trait RowByRow: Sync {
-    /// Where the random numbers begin; 0 for a matrix that draws none.
+    /// The seed of the random numbers; 0 for a matrix that draws none.
     fn seed(&self) -> u64 {
         0
     }
@@ -30,15 +30,15 @@ pub(crate) trait RowByRow: Sync {
     /// The number of entries of a row.
     fn length(&self, row: usize, random: &mut ChaCha8Rng) -> u32;
 
-    /// Writes the entries of a row into arrays that have its length.
+    /// Writes the entries of a row to arrays of its length.
     fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]);
 }
 
-/// Rows that are filled one after the other where they do not begin with a stream: each time, the rows of the stream that
-/// come before are made and thrown away.
+/// Rows that are filled in sequence if they do not begin with a stream: each sequence also generates and discards the
+/// preceding rows of its stream.
 const ROWS_BETWEEN_STREAMS: usize = 16 * ROWS_AT_ONCE;
 
-/// Some rows of the matrix that a generator describes.
+/// Generates some rows of a generator's matrix.
 pub(crate) fn assemble<T: Scalar>(
     generator: &impl Generate,
     rows: &impl RowByRow,
@@ -95,7 +95,7 @@ pub(crate) fn check_rows(generator: &impl Generate, wanted: &Range<usize>) -> Re
     })
 }
 
-/// About how many entries some rows have.
+/// The approximate number of entries in some rows.
 pub(crate) fn expected_nnz(generator: &impl Generate, wanted: &Range<usize>) -> u128 {
     match wanted.len() {
         rows if rows == generator.rows() => generator.expected_nnz(),
@@ -105,16 +105,16 @@ pub(crate) fn expected_nnz(generator: &impl Generate, wanted: &Range<usize>) -> 
 
 /// The lengths of some rows.
 struct Lengths {
-    /// Those of the rows before them that have the same stream of random numbers as the first.
+    /// Lengths of the preceding rows that share the first row's stream of random numbers.
     before: Vec<u32>,
-    /// Where the rows begin.
+    /// Start of each row.
     offsets: Offsets,
 }
 
 fn lengths(generator: &impl RowByRow, wanted: Range<usize>) -> Result<Lengths, Error> {
     let first_chunk = wanted.start / ROWS_AT_ONCE;
     let rows_before = wanted.start - first_chunk * ROWS_AT_ONCE;
-    // Each length goes where the end of its row goes, so that summing them up needs no second array.
+    // Each length is stored in the slot for the end of its row, so that the sums need no second array.
     let mut ends: Vec<u32> = zeroed("row offsets", rows_before + wanted.len() + 1)?;
     let total = AtomicU64::new(0);
     parallel::chunks_mut(&mut ends[1..], ROWS_AT_ONCE, 1, &|(chunk, lengths)| {
@@ -132,7 +132,7 @@ fn lengths(generator: &impl RowByRow, wanted: Range<usize>) -> Result<Lengths, E
     Ok(Lengths { before, offsets: summed(ends, total.into_inner() - of_before)? })
 }
 
-/// Offsets from the length of each row, which comes where the end of the row goes, and from the total of them.
+/// Computes offsets from the length of each row, stored in the slot for its end, and from their total.
 fn summed(mut ends: Vec<u32>, total: u64) -> Result<Offsets, Error> {
     if u32::try_from(total).is_ok() {
         let mut sum = 0;
@@ -151,7 +151,7 @@ fn summed(mut ends: Vec<u32>, total: u64) -> Result<Offsets, Error> {
     Ok(wide.try_into()?)
 }
 
-/// Checks that a CSR matrix, and so many bytes besides, can be held.
+/// Checks that there is memory for a CSR matrix and `besides` further bytes.
 pub(crate) fn check_bytes<T>(rows: usize, nnz: u128, besides: u128) -> Result<(), Error> {
     let value = csr_bytes::<T>(rows, nnz).saturating_add(besides);
     if value > LARGEST_BYTES {
@@ -163,7 +163,7 @@ pub(crate) fn check_bytes<T>(rows: usize, nnz: u128, besides: u128) -> Result<()
     }
 }
 
-/// An array of zeros. Its pages are first touched by the threads that fill them.
+/// An array of zeros, whose pages are first touched by the threads that fill them.
 pub(crate) fn zeroed<T: Zeroable>(what: &'static str, length: usize) -> Result<Vec<T>, Error> {
     let bytes = length as u128 * size_of::<T>() as u128;
     try_zeroed_vec(length).map_err(|()| host::Error::OutOfMemory { what, bytes }.into())

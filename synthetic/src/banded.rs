@@ -17,11 +17,11 @@ const HELP: Help = Help {
     about: "neighbouring diagonals around the main one, with random values",
 };
 
-/// A square matrix whose entries fill `bands` neighbouring diagonals around the main one: as many below as
-/// above, and where `bands` is even one more above. Values are uniform of magnitude 1/2 to 1 and either sign.
+/// A square matrix whose entries fill `bands` neighbouring diagonals around the main one: the same number below as
+/// above, and one more above if `bands` is even. Values are uniform with magnitudes from 1/2 to 1 and either sign.
 ///
-/// Bell & Garland 2009, §4.2 gives 256 K rows, calls the number of bands the bandwidth, and has one entry a band in every row
-/// but the first and last few, so the bands are neighbours.
+/// Bell & Garland 2009, §4.2 uses 256 K rows, calls the number of bands the bandwidth, and has one entry per band in every
+/// row but the first and last few, so the bands are neighbours.
 ///
 /// ```
 /// use host::Csr;
@@ -37,12 +37,12 @@ pub struct Banded {
     pub rows: usize,
     /// Number of diagonals, from 1 to 2 · rows − 1.
     pub bands: usize,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 impl Banded {
-    /// A matrix of a number of bands, seed 0.
+    /// A matrix with `bands` bands, seed 0.
     pub fn new(rows: usize, bands: usize) -> Self {
         Self { rows, bands, seed: 0 }
     }

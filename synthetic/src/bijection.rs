@@ -1,17 +1,17 @@
-//! Random permutations that need no memory.
+//! Pseudorandom permutations that need no memory.
 
 use crate::draw::mix;
 
-/// How often each half is mixed into the other.
+/// Number of times that each half is mixed into the other.
 const ROUNDS: u64 = 6;
 
-/// A permutation of the numbers below `length` that looks random, forward and backward in O(1) each: a Feistel
-/// network over the smallest power of two that is not below `length`, walked along until the number is below
-/// `length` again (Black & Rogaway 2002, "Ciphers with arbitrary finite domains", §3: cycle walking). The power of
-/// two is less than twice `length`, so that less than one further step is expected.
+/// A pseudorandom permutation of the numbers less than `length`, computed forward and backward in O(1) each: a Feistel
+/// network over the smallest power of two that is not less than `length`, iterated until the number is less than
+/// `length` again (Black & Rogaway 2002, "Ciphers with arbitrary finite domains", §3: cycle walking). The power of two
+/// is less than twice `length`, so less than one further step is expected.
 ///
-/// Each number can be asked for by itself, so that a permutation needs no array, and no order of work or number of
-/// threads shows in it.
+/// Each number can be computed on its own, so a permutation needs no array, and does not depend on the order of work or
+/// the number of threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bijection {
     length: u64,
@@ -21,18 +21,18 @@ pub(crate) struct Bijection {
 }
 
 impl Bijection {
-    /// The permutation of a seed.
+    /// The permutation for a seed.
     pub(crate) fn new(length: usize, seed: u64) -> Self {
         let bits = (length as u64).next_power_of_two().trailing_zeros();
         Self { length: length as u64, key: mix(seed, 0, 0), low_bits: bits / 2, high_bits: bits - bits / 2 }
     }
 
-    /// Where a number goes.
+    /// The image of a number.
     pub(crate) fn forward(&self, number: usize) -> usize {
         self.walk(number, |halves| (0..ROUNDS).fold(halves, |halves, round| self.round(halves, round)))
     }
 
-    /// What goes to a number.
+    /// The preimage of a number.
     pub(crate) fn backward(&self, number: usize) -> usize {
         self.walk(number, |halves| (0..ROUNDS).rev().fold(halves, |halves, round| self.unround(halves, round)))
     }
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Where a number goes does not depend on where it, or its neighbour, lies: chi squared over a table of
+    /// The image of a number is independent of its position and of its neighbour's: chi squared over a table of
     /// sixteenths by sixteenths.
     #[test]
     fn images_are_uniform() {

@@ -17,8 +17,8 @@ const HELP: Help = Help {
     about: "dense square blocks along the main diagonal",
 };
 
-/// A square matrix of dense square blocks along the main diagonal: many small systems side by side. Values are
-/// uniform of magnitude 1/2 to 1 and either sign.
+/// A square matrix of dense square blocks along the main diagonal: many independent small systems. Values are uniform
+/// with magnitudes from 1/2 to 1 and either sign.
 ///
 /// ```
 /// use host::Csr;
@@ -34,12 +34,12 @@ pub struct BlockDiagonal {
     pub blocks: usize,
     /// Rows and columns of a block, at least 1.
     pub size: usize,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 impl BlockDiagonal {
-    /// Blocks of one size, seed 0.
+    /// Blocks of size `size`, seed 0.
     pub fn new(blocks: usize, size: usize) -> Self {
         Self { blocks, size, seed: 0 }
     }

@@ -17,7 +17,7 @@ const HELP: Help = Help {
     about: "an entry in every column of every row",
 };
 
-/// A matrix with an entry in every place. Values are uniform of magnitude 1/2 to 1 and either sign.
+/// A matrix with an entry in every position. Values are uniform with magnitudes from 1/2 to 1 and either sign.
 ///
 /// ```
 /// use synthetic::{Dense, Generate};
@@ -34,7 +34,7 @@ pub struct Dense {
     pub rows: usize,
     /// Number of columns, at least 1.
     pub columns: usize,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -44,7 +44,8 @@ impl Dense {
         Self { rows, columns, seed: 0 }
     }
 
-    /// Matrices of about `nnz` nonzeros with 1, 2, 4 … rows, up to one nonzero a row: as many columns as come nearest.
+    /// Matrices of about `nnz` nonzeros with 1, 2, 4 … rows, up to one nonzero per row, each with the nearest number of
+    /// columns.
     pub fn sweep(nnz: usize) -> impl Iterator<Item = Self> {
         (0..usize::BITS)
             .map(|power| 1usize << power)

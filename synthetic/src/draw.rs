@@ -1,23 +1,22 @@
-//! Random draws that generators share.
+//! Random draws shared by generators.
 
 use host::real::Scalar;
 use rand::distr::{Distribution, Uniform};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a stream of random numbers is for. A later pass must not depend on how much an earlier one drew.
+/// The purpose of a stream of random numbers. A later pass must not depend on how much an earlier one drew.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     /// The lengths of rows.
     Lengths = 0,
     /// The columns and values of rows.
     Entries = 1,
-    /// One row, or one block of rows, by itself.
+    /// A single row, or a block of rows.
     Row = 2,
 }
 
-/// The random numbers for one chunk of rows, or one row: independent of those for any other chunk, purpose or
-/// seed.
+/// The random numbers for one chunk of rows, or one row, independent of those for any other chunk, purpose or seed.
 pub(crate) fn stream(seed: u64, purpose: Purpose, chunk: usize) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     // Rows are counted in 32 bits, so chunks are too.
@@ -25,24 +24,24 @@ pub(crate) fn stream(seed: u64, purpose: Purpose, chunk: usize) -> ChaCha8Rng {
     random
 }
 
-/// A value of magnitude 1/2 to 1 and either sign, uniform: never zero, subnormal, or far from the others.
+/// A uniform value with a magnitude from 1/2 to 1 and either sign: never zero, subnormal, or far from the others.
 pub(crate) fn value<T: Scalar>(random: &mut ChaCha8Rng) -> T {
     value_of(random.random())
 }
 
-/// Such a value from a number from 0 to 1.
+/// The value for a number from 0 to 1.
 pub(crate) fn value_of<T: Scalar>(unit: f64) -> T {
     T::from_f64(if unit < 0.5 { unit - 1.0 } else { unit })
 }
 
-/// Fills `row` with distinct numbers below `columns`, ascending, every set of them equally likely. Without
-/// memory of its own; O(n log n) expected for a row of n.
+/// Fills `row` with distinct numbers less than `columns`, ascending, with every set equally likely. Needs no memory of
+/// its own; O(n log n) expected for a row of n.
 ///
 /// # Panics
 /// When `row` is longer than `columns`.
 pub(crate) fn distinct_columns(random: &mut ChaCha8Rng, columns: u32, row: &mut [u32]) {
     assert!(row.len() <= columns as usize, "{} distinct columns of {columns}", row.len());
-    // From this density on, looking at each column is cheaper than sorting.
+    // From this density on, visiting each column is cheaper than sorting.
     if row.len() >= columns as usize / 8 {
         select(random, columns, row);
     } else {
@@ -50,8 +49,8 @@ pub(crate) fn distinct_columns(random: &mut ChaCha8Rng, columns: u32, row: &mut 
     }
 }
 
-/// Looks at each column once and takes it with the probability that just fills the row (Knuth, The Art of
-/// Computer Programming, volume 2, §3.4.2, algorithm S). O(columns).
+/// Visits each column once and takes it with the probability that exactly fills the row (Knuth, The Art of Computer
+/// Programming, volume 2, §3.4.2, algorithm S). O(columns).
 fn select(random: &mut ChaCha8Rng, columns: u32, row: &mut [u32]) {
     let mut taken = 0;
     for column in 0..columns {
@@ -66,7 +65,7 @@ fn select(random: &mut ChaCha8Rng, columns: u32, row: &mut [u32]) {
     }
 }
 
-/// Draws columns until the row has no two of the same.
+/// Draws columns until all of the row are distinct.
 fn reject(random: &mut ChaCha8Rng, columns: u32, row: &mut [u32]) {
     if row.is_empty() {
         return;
@@ -75,8 +74,8 @@ fn reject(random: &mut ChaCha8Rng, columns: u32, row: &mut [u32]) {
     fill_distinct(row, || uniform.sample(random));
 }
 
-/// Fills `row` with distinct numbers from `draw`, ascending: drops those drawn before, and draws again for the
-/// places that this leaves. Does not end where `draw` has fewer numbers to give than the row has places.
+/// Fills `row` with distinct numbers from `draw`, ascending: drops duplicates, and draws again for the free slots. Does
+/// not terminate if `draw` has fewer distinct numbers than the row has slots.
 pub(crate) fn fill_distinct(row: &mut [u32], mut draw: impl FnMut() -> u32) {
     let mut distinct = 0;
     while distinct < row.len() {
@@ -86,7 +85,7 @@ pub(crate) fn fill_distinct(row: &mut [u32], mut draw: impl FnMut() -> u32) {
     }
 }
 
-/// Moves the distinct numbers of an ascending row to its beginning, in order, and says how many they are.
+/// Moves the distinct numbers of an ascending row to its beginning, in order, and returns their number.
 pub(crate) fn keep_distinct(row: &mut [u32]) -> usize {
     let mut distinct = row.len().min(1);
     for place in 1..row.len() {
@@ -98,9 +97,9 @@ pub(crate) fn keep_distinct(row: &mut [u32]) -> usize {
     distinct
 }
 
-/// A number that depends on every bit of a seed and of two more numbers, and looks random (the finalizer of
-/// SplitMix64 over their sum with odd multiples; Steele, Lea & Flood 2014, Fig. 17). For what has to be the same
-/// wherever it is asked for, such as the value of an edge at both its ends.
+/// A pseudorandom number that depends on every bit of a seed and of two more numbers (the finalizer of SplitMix64 over
+/// their sum with odd multiples; Steele, Lea & Flood 2014, Fig. 17). For numbers that must be the same wherever they
+/// are computed, such as the value of an edge at both its ends.
 pub(crate) fn mix(seed: u64, first: u64, second: u64) -> u64 {
     let finish = |mut bits: u64| {
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -111,12 +110,12 @@ pub(crate) fn mix(seed: u64, first: u64, second: u64) -> u64 {
     step(step(finish(seed), first.wrapping_add(1)), second.wrapping_add(2))
 }
 
-/// A number below `limit` from random bits, as good as uniform while `limit` is far below 2^64.
+/// A number less than `limit` from random bits, practically uniform while `limit` is far below 2^64.
 pub(crate) fn below(bits: u64, limit: u64) -> u64 {
     ((u128::from(bits) * u128::from(limit)) >> 64) as u64
 }
 
-/// A number from 0 up to, but not, 1 from random bits.
+/// A number from 0 to 1, exclusive, from random bits.
 pub(crate) fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
@@ -127,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    /// Every pair of 12 columns comes equally often: chi squared over the 66 pairs.
+    /// Every pair of 12 columns is equally likely: chi squared over the 66 pairs.
     #[test]
     fn every_set_is_equally_likely() {
         for method in [select, reject] {
@@ -168,7 +167,7 @@ mod tests {
         assert!((4750..=5250).contains(&positive), "{positive}");
     }
 
-    /// Neighbouring numbers in any of the three places give bits that are set half of the time.
+    /// Neighbouring numbers in any of the three arguments give bits that are set half of the time.
     #[test]
     fn mixed_bits_are_even() {
         let at = |place: usize, number: u64| {

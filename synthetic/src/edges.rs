@@ -1,4 +1,4 @@
-//! From edges to a symmetric matrix, where a row cannot know its entries by itself.
+//! Assembly of a symmetric matrix from edges, if a row cannot determine its own entries.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,28 +11,28 @@ use crate::assemble::{ROWS_AT_ONCE, check_bytes, check_rows, expected_nnz, zeroe
 use crate::draw::{keep_distinct, mix, unit, value_of};
 use crate::{Error, Generate};
 
-/// A graph whose edges can be made vertex by vertex.
+/// A graph whose edges can be generated vertex by vertex.
 pub(crate) trait EdgeByEdge: Generate + Sync {
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     fn seed(&self) -> u64;
 
-    /// Calls `edge` with both ends of each edge that a vertex brings: the same ones whenever it is asked.
+    /// Calls `edge` with both ends of each edge that a vertex generates: the same ones in each call.
     ///
     /// # Errors
     /// When memory runs out.
     fn edges_of(&self, vertex: usize, edge: impl FnMut(usize, usize)) -> Result<(), host::Error>;
 }
 
-/// Some rows of the symmetric adjacency matrix of a graph, with random values. Edges that come twice are one entry, and an edge
-/// from a vertex to itself is one on the diagonal.
+/// Generates some rows of the symmetric adjacency matrix of a graph, with random values. Duplicate edges are one entry, and
+/// a loop is one on the diagonal.
 ///
-/// The edges are made twice: to count the entries of each row, and to put them there. The order in which threads put
-/// them does not show, since each row is sorted after that. All edges are made, whichever rows are wanted.
+/// The edges are generated twice: to count the entries of each row, and to store them. The order in which threads store
+/// them does not matter, since each row is sorted afterwards. All edges are generated, whichever rows are wanted.
 pub(crate) fn assemble_edges<T: Scalar>(graph: &impl EdgeByEdge, wanted: Range<usize>) -> Result<Csr<T>, Error> {
     graph.check()?;
     check_rows(graph, &wanted)?;
     let rows = wanted.len();
-    // Offsets before and after edges that come twice are dropped, 8 bytes each.
+    // Offsets before and after duplicates are dropped, 8 bytes each.
     check_bytes::<T>(rows, expected_nnz(graph, &wanted), 16 * (rows as u128 + 1))?;
     let (offsets, mut columns) = scatter(graph, wanted.clone())?;
     let offsets = drop_duplicates(&Offsets::try_from(offsets)?, &mut columns)?;
@@ -50,7 +50,7 @@ pub(crate) fn assemble_edges<T: Scalar>(graph: &impl EdgeByEdge, wanted: Range<u
     Ok(Csr::try_new(rows, graph.columns(), offsets, columns, values)?)
 }
 
-/// Where the rows begin, and the columns of each row in any order.
+/// The start of each row, and the columns of each row in any order.
 fn scatter(graph: &impl EdgeByEdge, wanted: Range<usize>) -> Result<(Vec<u64>, Vec<u32>), Error> {
     let rows = wanted.len();
     let next: Vec<AtomicU64> = zeroed("row offsets", rows + 1)?;
@@ -63,20 +63,20 @@ fn scatter(graph: &impl EdgeByEdge, wanted: Range<usize>) -> Result<(Vec<u64>, V
         length.store(sum, Ordering::Relaxed);
     }
     let columns: Vec<AtomicU32> = zeroed("column indices", sum as usize)?;
-    // What is the beginning of a row now is its end after this, which is the beginning of the next one.
+    // This loop turns the start of each row into its end, which is the start of the next.
     for_each_entry(graph, wanted.clone(), |row, column| {
         let place = next[row].fetch_add(1, Ordering::Relaxed) as usize;
         columns[place].store(column as u32, Ordering::Relaxed);
     })?;
-    // Collected where they are, without memory of their own.
+    // Collected in place, without further memory.
     let mut offsets: Vec<u64> = next.into_iter().map(AtomicU64::into_inner).collect();
     offsets.rotate_right(1);
     offsets[0] = 0;
     Ok((offsets, columns.into_iter().map(AtomicU32::into_inner).collect()))
 }
 
-/// Calls `entry` with row and column of each entry of some rows, which are counted from the first of them, from all
-/// threads.
+/// Calls `entry` with the row and column of each entry of some rows, from all threads. Rows are relative to the first
+/// of them.
 fn for_each_entry(
     graph: &impl EdgeByEdge,
     wanted: Range<usize>,
@@ -97,7 +97,7 @@ fn for_each_entry(
     parallel::first(graph.rows(), ROWS_AT_ONCE, &failure).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Sorts each row and keeps one of each column. Returns where the rows begin after that.
+/// Sorts each row and removes duplicate columns. Returns the new row offsets.
 fn drop_duplicates(offsets: &Offsets, columns: &mut Vec<u32>) -> Result<Offsets, Error> {
     const DROPPED: u32 = u32::MAX;
     let rows = offsets.len() - 1;

@@ -16,36 +16,36 @@ use crate::{Error, Generate, Help};
 const HELP: Help = Help {
     name: "elasticity",
     form: "elasticity:width=N[,height=WIDTH][,depth=HEIGHT][,cells=tetrahedra][,voids=0][,numbering=shuffled][,seed=0]",
-    about: "3 x 3 blocks on an uneven mesh of so many nodes; cells tetrahedra or hexahedra, numbering natural or shuffled",
+    about: "3 x 3 blocks on an uneven mesh; cells tetrahedra or hexahedra, numbering natural or shuffled",
 };
 
 words! {
-    /// What a [mesh](Elasticity) is made of.
+    /// The cells of a [mesh](Elasticity).
     Cells: "tetrahedra or hexahedra" {
-        /// Each box is cut into six along one of its diagonals (Kuhn): a node inside has 14 neighbours.
+        /// Each box is cut into six along one of its diagonals (Kuhn): an interior node has 14 neighbours.
         Tetrahedra = "tetrahedra",
-        /// Boxes: a node inside has 26 neighbours.
+        /// Boxes: an interior node has 26 neighbours.
         Hexahedra = "hexahedra",
     }
 }
 
-/// How far a node is off its place in the grid, in each direction, at most.
+/// Maximum displacement of a node from its grid point, in each direction.
 const JITTER: f64 = 0.3;
 
-/// What ties each node to its place. It makes the matrix positive definite.
+/// Stiffness of the spring between each node and its position, which makes the matrix positive definite.
 const ANCHOR: f64 = 0.01;
 
-/// A matrix as finite elements for elasticity give it: three unknowns a node, their displacements, and a dense 3 × 3
-/// block for each node and each pair of nodes that share a cell.
+/// A matrix as from finite elements for elasticity: three unknowns per node, its displacements, and a dense 3 × 3 block
+/// for each node and each pair of nodes that share a cell.
 ///
-/// The mesh is a grid of `width` · `height` · `depth` nodes, each moved at random by up to 0.3 of a step, with boxes
-/// between them that are cells or are cut into tetrahedra; a share of the boxes is void, which makes the lengths of
-/// rows uneven. In `shuffled` numbering the nodes have random numbers, as those of an unstructured mesh that nothing
-/// has reordered.
+/// The mesh is a grid of `width` · `height` · `depth` nodes, each displaced at random by up to 0.3 of a step, with
+/// boxes between them that are cells or are cut into tetrahedra; a fraction of the boxes is void, which makes the
+/// lengths of rows uneven. In `shuffled` numbering the nodes have random numbers, as in an unstructured mesh that has
+/// not been reordered.
 ///
 /// Neighbours are joined by springs of stiffness 1: the block of two nodes with unit vector n between them is −n nᵀ,
-/// that of a node itself is minus the sum of its others, plus 0.01 times the identity. The matrix is symmetric to the
-/// last bit and positive definite.
+/// and that of a node itself is minus the sum of its others, plus 0.01 times the identity. The matrix is symmetric to
+/// the last bit and positive definite.
 ///
 /// ```
 /// use host::Csr;
@@ -63,13 +63,13 @@ pub struct Elasticity {
     pub height: usize,
     /// Number of nodes along the slowest-running one, at least 2.
     pub depth: usize,
-    /// What the mesh is made of.
+    /// The cells of the mesh.
     pub cells: Cells,
-    /// The share of boxes that are missing, at random. A node without any cell has its own block only.
+    /// The fraction of boxes that are missing, at random. A node without any cell has only its own block.
     pub voids: f64,
-    /// How the nodes are numbered.
+    /// The numbering of the nodes.
     pub numbering: Numbering,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -80,7 +80,7 @@ impl Elasticity {
         Self { width, height, depth, cells: Cells::Tetrahedra, voids: 0.0, numbering: Numbering::Shuffled, seed: 0 }
     }
 
-    /// The coordinates of the nodes, three of each, in the order in which the nodes are numbered: in steps of the grid.
+    /// The coordinates of the nodes, three per node, in the order of the numbering and in steps of the grid.
     ///
     /// # Errors
     /// When [`check`](Generate::check) fails, or memory runs out.
@@ -100,8 +100,8 @@ impl Elasticity {
         self.width.saturating_mul(self.height).saturating_mul(self.depth)
     }
 
-    /// Whether nodes this far from each other can share a cell. The diagonal that all boxes are cut along goes the
-    /// same way in every coordinate, and so does each edge of their tetrahedra.
+    /// Whether nodes with this offset can share a cell. The diagonal along which all boxes are cut has the same
+    /// direction in every coordinate, and so does each edge of their tetrahedra.
     fn can_share(&self, offset: [isize; 3]) -> bool {
         let [up, down] = [1, -1].map(|direction| offset.contains(&direction));
         self.cells == Cells::Hexahedra || !(up && down)
@@ -200,7 +200,7 @@ impl Generate for Elasticity {
 
     /// The mean over the random voids; exact without them.
     fn expected_nnz(&self) -> u128 {
-        // For each direction: how many nodes have so many boxes around themselves and their neighbour.
+        // For each direction: the number of nodes with a given number of boxes around themselves and their neighbour.
         let around = |offset: isize, edge: usize| match offset {
             0 => [(2.0, 1), (edge as f64 - 2.0, 2)],
             _ => [(edge as f64 - 1.0, 1), (0.0, 1)],

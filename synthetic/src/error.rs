@@ -1,10 +1,10 @@
 //! What can go wrong, and where.
 
-/// An error of this crate. Each message is one line and says what was wrong, where, and what is expected.
+/// An error of this crate. Each message is one line that says what was wrong, where, and what is expected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A text that names none of the generators.
+    /// The text does not name a generator.
     #[error("unknown generator {name:?}: expected one of {expected}")]
     Unknown {
         /// The name as given.
@@ -12,43 +12,43 @@ pub enum Error {
         /// The names of all generators.
         expected: String,
     },
-    /// A generator's text is not of the generator's form.
+    /// A generator's text does not have the generator's form.
     #[error("{generator}: {reason}; expected {form}")]
     Text {
-        /// The generator that was named.
+        /// The named generator.
         generator: &'static str,
-        /// What is wrong, at which key.
+        /// What is wrong, and at which key.
         reason: String,
-        /// The form that the text should have.
+        /// The expected form of the text.
         form: &'static str,
     },
-    /// A parameter has a value that no matrix can be made of.
+    /// A parameter has an unusable value.
     #[error("{generator}: {parameter} is {value:?}, expected {expected}")]
     Parameter {
-        /// The generator whose parameter it is.
+        /// The generator.
         generator: &'static str,
-        /// The parameter, by the name of its key.
+        /// The parameter's key.
         parameter: &'static str,
         /// Its value, as given.
         value: String,
-        /// Which values work.
+        /// The accepted values.
         expected: String,
     },
-    /// Real numbers are asked for, and the generator makes complex ones.
+    /// Real numbers were requested, but the generator produces complex ones.
     #[error("{generator}: the values are complex, expected real ones")]
     Complex {
         /// The generator.
         generator: &'static str,
     },
-    /// The matrix would not fit into the memory that the machine has left.
-    #[error("the matrix takes about {bytes} bytes to generate, and {available} bytes of memory are available")]
+    /// The matrix would not fit into the machine's available memory.
+    #[error("the matrix takes about {bytes} bytes to generate, but only {available} bytes of memory are available")]
     Memory {
-        /// Bytes that it would take.
+        /// Number of bytes required.
         bytes: u128,
-        /// Bytes that there are.
+        /// Number of bytes available.
         available: u128,
     },
-    /// The matrix could not be made: too large, or out of memory.
+    /// The matrix could not be created: too large, or out of memory.
     #[error(transparent)]
     Matrix(#[from] host::Error),
 }

@@ -20,13 +20,13 @@ const HELP: Help = Help {
     about: "hopping with random phases on a periodic lattice such as 8x8x8x8, in 1 to 4 dimensions; Hermitian",
 };
 
-/// Directions of a lattice at most.
+/// Maximum number of directions of a lattice.
 const MOST_DIRECTIONS: usize = 4;
 
-/// The Laplacian of a charged scalar in a random U(1) gauge field, on a periodic lattice of d dimensions (Wilson 1974): an
-/// entry of a point with itself is 2 d + mass, and that with the next point in a direction is −e^(i θ), with an angle θ of
-/// each link that is uniform from −π to π times the disorder. The matrix is Hermitian, and for a mass of 0 its eigenvalues
-/// are from 0 to 4 d. An angle depends on the seed and its link alone; its sine and cosine are the platform's.
+/// The Laplacian of a charged scalar in a random U(1) gauge field, on a periodic lattice of d dimensions (Wilson 1974): the
+/// diagonal entry of a point is 2 d + mass, and the entry for the next point in a direction is −e^(i θ), with an angle θ per
+/// link that is uniform from −π to π times the disorder. The matrix is Hermitian, and with a mass of 0 its eigenvalues are
+/// from 0 to 4 d. An angle depends only on the seed and its link; its sine and cosine are the platform's.
 ///
 /// ```
 /// use host::{Complex, Csr};
@@ -40,13 +40,13 @@ const MOST_DIRECTIONS: usize = 4;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gauge {
-    /// The lattice, in 1 to 4 dimensions, of 3 points at least in each.
+    /// The lattice, in 1 to 4 dimensions, with at least 3 points in each.
     pub grid: Grid,
-    /// How far angles are spread, from 0, where all are 0, to 1.
+    /// The spread of the angles, from 0, where all are 0, to 1.
     pub disorder: f64,
-    /// What the diagonal has besides the number of neighbours; finite.
+    /// Added to the diagonal, besides the number of neighbours; finite.
     pub mass: f64,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 

@@ -6,7 +6,7 @@ use crate::options::{Value, check_dimension, unfit};
 use crate::{Error, Help};
 use host::format::LARGEST_DIMENSION;
 
-/// The number of points along each direction of a grid, that of the fastest-running coordinate first. As text, the numbers
+/// The number of points along each direction of a grid, starting with the fastest-running coordinate. As text, the numbers
 /// joined by `x`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid(pub Vec<usize>);
@@ -17,14 +17,14 @@ impl Grid {
         self.0.iter().fold(1, |points: usize, &edge| points.saturating_mul(edge))
     }
 
-    /// With `factor` times the points, along the slowest-running coordinate.
+    /// A grid with `factor` times the points, along the slowest-running coordinate.
     pub(crate) fn times(&self, factor: usize) -> Self {
         let mut larger = self.clone();
         larger.0.iter_mut().last().into_iter().for_each(|edge| *edge = edge.saturating_mul(factor));
         larger
     }
 
-    /// Checks the number of directions, the points along each, and all points.
+    /// Checks the number of directions, of points along each, and of all points.
     pub(crate) fn check(&self, help: Help, directions: usize, least: usize) -> Result<(), Error> {
         if !(1..=directions).contains(&self.0.len()) {
             return Err(unfit(help, "grid", self, format!("from 1 to {directions} numbers joined by x")));

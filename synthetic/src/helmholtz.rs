@@ -18,9 +18,9 @@ const HELP: Help = Help {
     about: "waves with damping on a grid such as 100x100, in 1 to 3 dimensions; complex symmetric",
 };
 
-/// Helmholtz's operator −Δ − (1 − i damping) k² on a regular grid whose points are 1 apart, with the Laplacian of
-/// [`Stencil`] for 3, 5 or 7 points and its Dirichlet boundary: with damping the shifted Laplacian of Erlangga, Vuik &
-/// Oosterlee 2004. The matrix is complex and symmetric, and not Hermitian. Nothing is random.
+/// Helmholtz's operator −Δ − (1 − i damping) k² on a regular grid with spacing 1, with the Laplacian of [`Stencil`] for
+/// 3, 5 or 7 points and its Dirichlet boundary: with damping, the shifted Laplacian of Erlangga, Vuik & Oosterlee 2004.
+/// The matrix is complex and symmetric, but not Hermitian. Nothing is random.
 ///
 /// ```
 /// use host::{Complex, Csr};
@@ -36,9 +36,9 @@ const HELP: Help = Help {
 pub struct Helmholtz {
     /// The grid, in 1 to 3 dimensions.
     pub grid: Grid,
-    /// k times the distance of two points, above 0.
+    /// k times the grid spacing, greater than 0.
     pub wavenumber: f64,
-    /// The damping, finite; 0 leaves a matrix without imaginary parts.
+    /// The damping, finite; 0 gives a matrix without imaginary parts.
     pub damping: f64,
 }
 
@@ -91,7 +91,7 @@ impl Generate for Helmholtz {
 
 struct Rows {
     stencil: Stencil,
-    /// What the diagonal has besides that of the Laplacian.
+    /// Added to the diagonal of the Laplacian.
     shift: [f64; 2],
 }
 

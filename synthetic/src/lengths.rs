@@ -1,21 +1,21 @@
-//! Row lengths of a given total, by rank.
+//! Row lengths with a given total, by rank.
 
-/// How the lengths are spread about their mean.
+/// The spread of the lengths about their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Spread {
-    /// All the same, but for rounding.
+    /// All the same, except for rounding.
     Even,
-    /// From a shortest to a longest one with a standard deviation: many about a middle one, and a power of the rank
-    /// away from it at both ends.
+    /// From a shortest to a longest length with a standard deviation: many near a middle length, and a power of the
+    /// rank towards both ends.
     Bounded {
         /// No row is shorter.
         shortest: f64,
         /// Few rows are longer, and those by one.
         longest: f64,
-        /// The standard deviation, as near as it can be met between these.
+        /// The standard deviation, met as nearly as possible between these.
         deviation: f64,
     },
-    /// A long tail from a longest one down to a shortest, as a power of the rank that gives the standard deviation.
+    /// A long tail from a longest length down to a shortest, as a power of the rank that gives the standard deviation.
     Tail {
         /// No row is shorter.
         shortest: u32,
@@ -28,19 +28,19 @@ pub(crate) enum Spread {
     Skew(f64),
 }
 
-/// The lengths of `rows` rows, in O(1) each. They add up to the total exactly: a row has what the spread's integral
-/// grows by over its rank, rounded down at each end. The integrals go through the platform's `powf`.
+/// The lengths of `rows` rows, in O(1) each. They add up to the total exactly: the length of a row is the increase of
+/// the spread's integral over its rank, rounded down at each end. The integrals use the platform's `powf`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lengths {
     rows: u64,
-    /// What each row has.
+    /// The part of the length that all rows have.
     shortest: u64,
-    /// What the rows have besides, together, and how it is spread.
+    /// The total of the remaining lengths, and their spread.
     rest: u64,
     curve: Curve,
 }
 
-/// A length besides the shortest, at rank x · rows.
+/// The length beyond the shortest, at rank x · rows.
 #[derive(Clone, Copy, Debug)]
 enum Curve {
     Even,
@@ -66,12 +66,12 @@ struct TwoSided {
 }
 
 impl Lengths {
-    /// Lengths with this total: even ones where the mean is not between the bounds.
+    /// Lengths with this total: even ones if the mean is not between the bounds.
     pub(crate) fn new(rows: usize, total: u64, spread: Spread) -> Self {
         let mean = total as f64 / rows as f64;
         let (shortest, curve) = match spread {
             Spread::Bounded { shortest, longest, deviation } if shortest < mean && mean < longest => {
-                // The whole part apart, so that no row is shorter by rounding.
+                // The whole part is separated, so that no row is shorter by rounding.
                 let whole = shortest.floor();
                 let curve = TwoSided::new(shortest - whole, longest - whole, mean - whole, deviation);
                 (whole as u64, Curve::Bounded(curve))
@@ -95,13 +95,13 @@ impl Lengths {
         (self.shortest + self.rest_before(rank + 1) - self.rest_before(rank)).min(u32::MAX.into()) as u32
     }
 
-    /// A length that none is above, one more than the longest at the most.
+    /// An upper bound for the lengths, at most one more than the longest.
     pub(crate) fn longest(&self) -> u32 {
-        // Along each curve lengths only grow or only shrink; rounding moves them by one at most.
+        // Along each curve lengths are monotonic; rounding moves them by at most one.
         self.of(0).max(self.of(self.rows as usize - 1)).saturating_add(1)
     }
 
-    /// What the rows before a rank have besides the shortest length.
+    /// The total beyond the shortest length of the rows before a rank.
     fn rest_before(&self, rank: u64) -> u64 {
         if rank == self.rows {
             return self.rest;
@@ -120,7 +120,8 @@ impl Lengths {
 }
 
 impl TwoSided {
-    /// The lengths between two, of a mean and a standard deviation: the higher the power, the smaller the latter.
+    /// Lengths between two bounds, with a mean and a standard deviation: the higher the power, the smaller the
+    /// deviation.
     fn new(shortest: f64, longest: f64, mean: f64, deviation: f64) -> Self {
         let with = |power: f64| {
             let middle = (mean - (shortest + longest) / (power + 1.0)) / (1.0 - 2.0 / (power + 1.0));
@@ -130,7 +131,7 @@ impl TwoSided {
         for _ in 0..60 {
             let power = (low * high).sqrt();
             let lengths = with(power);
-            // A middle beyond the bounds takes a higher power too.
+            // A middle beyond the bounds also requires a higher power.
             if lengths.above < 0.0 || lengths.below < 0.0 || lengths.deviation(mean) > deviation {
                 low = power;
             } else {
@@ -150,7 +151,7 @@ impl TwoSided {
         let below_and_above = self.below * self.above;
         let (single, double) = (self.power + 1.0, 2.0 * self.power + 1.0);
         let own = (self.below * self.below + self.above * self.above) * (1.0 / double - 1.0 / (single * single));
-        // The integral of x^power · (1 − x)^power, over each of many equal steps.
+        // The integral of x^power · (1 − x)^power, as a sum over many equal steps.
         const STEPS: usize = 200;
         let mixed: f64 =
             (0..STEPS).map(|step| (step as f64 + 0.5) / STEPS as f64).map(|x| (x * (1.0 - x)).powf(self.power)).sum();
@@ -244,8 +245,8 @@ mod tests {
         }
     }
 
-    /// The share of the rows that is as long as d or longer, against the curves with both ends rounded: a length l is
-    /// its integer part, or with the probability of its fraction one more.
+    /// The fraction of rows with at least length d, compared with the curves with both ends rounded: a length l is its
+    /// integer part or, with the probability of its fraction, one more.
     #[test]
     fn distributions() {
         let (rows, total) = (100_000, 500_000);

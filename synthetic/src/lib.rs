@@ -1,9 +1,9 @@
 //! Test matrices for SpMV, generated from a seed.
 //!
-//! Each generator is a small struct that says which matrix; [`Generator`] is any of them, and has a text form
-//! for a command line. The same generator gives the same bits for any number of threads. It gives them on any
-//! platform too, as far as the platform's `powf`, `exp`, `ln`, `sin` and `cos` agree (see [`Pareto`] and [`Gauge`]).
-//! [`reorder`] has other orders for the rows of a matrix.
+//! Each generator is a small struct that describes its matrix; [`Generator`] is any of them, and has a text form for
+//! the command line. The same generator gives the same bits for any number of threads, and also on any platform, as far
+//! as the platform's `powf`, `exp`, `ln`, `sin` and `cos` agree (see [`Pareto`] and [`Gauge`]). [`reorder`] computes
+//! other orders for the rows of a matrix.
 //!
 //! ```
 //! use host::Csr;

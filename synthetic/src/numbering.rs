@@ -1,11 +1,11 @@
-//! In which order the vertices of a graph or a mesh are numbered.
+//! How the vertices of a graph or a mesh are numbered.
 
 use crate::bijection::Bijection;
 
 words! {
     /// How vertices are numbered.
     Numbering: "natural or shuffled" {
-        /// As they are made: neighbours have near numbers, as far as they can.
+        /// In the order of generation: neighbours have close numbers where possible.
         Natural = "natural",
         /// At random, so that neighbours are anywhere.
         Shuffled = "shuffled",
@@ -13,7 +13,7 @@ words! {
 }
 
 impl Numbering {
-    /// The numbers of `length` vertices.
+    /// Returns the numbers of `length` vertices.
     pub(crate) fn of(self, length: usize, seed: u64) -> Order {
         Order((self == Self::Shuffled).then(|| Bijection::new(length, seed)))
     }
@@ -24,12 +24,12 @@ impl Numbering {
 pub(crate) struct Order(Option<Bijection>);
 
 impl Order {
-    /// The number of a vertex.
+    /// Returns the number of a vertex.
     pub(crate) fn number(&self, vertex: usize) -> usize {
         self.0.map_or(vertex, |bijection| bijection.forward(vertex))
     }
 
-    /// The vertex of a number.
+    /// Returns the vertex of a number.
     pub(crate) fn vertex(&self, number: usize) -> usize {
         self.0.map_or(number, |bijection| bijection.backward(number))
     }

@@ -1,4 +1,4 @@
-//! The `KEY=VALUE,KEY=VALUE` part of a generator's text, and what its values may be.
+//! The `KEY=VALUE,KEY=VALUE` part of a generator's text, and the values it accepts.
 
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
@@ -7,12 +7,12 @@ use host::format::LARGEST_DIMENSION;
 
 use crate::{Error, Help};
 
-/// A type that the value of an option can have.
+/// A type of option values.
 pub(crate) trait Value: Sized {
-    /// What its text has to be. Narrower ranges are checked later, in one place for texts and structs.
+    /// The expected text. Narrower ranges are checked later, in one place for texts and structs.
     const EXPECTED: &'static str;
 
-    /// The value of a text.
+    /// Parses a value.
     fn parse(text: &str) -> Option<Self>;
 }
 
@@ -61,8 +61,8 @@ macro_rules! words {
     };
 }
 
-/// Gives a generator whose parameters are the fields of a struct its text form: each field by its key, with its
-/// default where it has one. A default can use the fields before it. Takes the file's constant `HELP`.
+/// Implements the text form of a generator whose parameters are the fields of a struct: each field by its key, with its
+/// default if it has one. A default can use the fields before it. Uses the file's constant `HELP`.
 macro_rules! parameters {
     ($kind:ident { $($field:ident = $key:literal $(or $default:expr)?),* $(,)? }) => {
         impl std::fmt::Display for $kind {
@@ -92,13 +92,13 @@ pub(crate) fn write_pairs(f: &mut fmt::Formatter<'_>, help: Help, pairs: &[(&str
     Ok(())
 }
 
-/// Takes `KEY=NUMBER` for one key out of a text, and says what is left.
+/// Takes `KEY=NUMBER` for one key out of a text, and returns the number and the rest.
 pub(crate) fn take_number(help: Help, text: &str, key: &'static str) -> Result<(Option<usize>, String), Error> {
     let (value, rest) = take(text, key);
     Ok((value.map(|value| number(help, key, value)).transpose()?, rest))
 }
 
-/// Takes `values=complex` out of a text, says whether it was there, and what is left.
+/// Takes `values=complex` out of a text, and returns whether it was present and the rest.
 pub(crate) fn take_values(help: Help, text: &str) -> Result<(bool, String), Error> {
     match take(text, "values") {
         (None, rest) => Ok((false, rest)),
@@ -107,14 +107,14 @@ pub(crate) fn take_values(help: Help, text: &str) -> Result<(bool, String), Erro
     }
 }
 
-/// Takes `KEY=VALUE` for one key out of a text, and gives what is left.
+/// Takes `KEY=VALUE` for one key out of a text, and returns the value and the rest.
 fn take<'t>(text: &'t str, key: &str) -> (Option<&'t str>, String) {
     let is_key = |option: &&str| option.split_once('=').is_some_and(|(name, _)| name == key);
     let Some(option) = text.split(',').find(is_key) else {
         return (None, text.to_owned());
     };
     let value = option.split_once('=').map_or("", |(_, value)| value);
-    // A second one stays, for `Options::parse` to refuse.
+    // A second one stays, for `Options::parse` to reject.
     let mut taken = false;
     let keep = |option: &&str| !is_key(option) || std::mem::replace(&mut taken, true);
     let rest: Vec<_> = text.split(',').filter(keep).collect();
@@ -131,7 +131,7 @@ impl<'a> Options<'a> {
     /// Splits a text into options.
     ///
     /// # Errors
-    /// When an option has no value, is given twice, or its key is none of `keys`.
+    /// When an option has no value, is given twice, or its key is not one of `keys`.
     pub(crate) fn parse(help: Help, text: &'a str, keys: &[&str]) -> Result<Self, Error> {
         let fail = |reason| Err(Error::Text { generator: help.name, reason, form: help.form });
         let mut pairs: Vec<(&str, &str)> = Vec::new();
@@ -150,7 +150,7 @@ impl<'a> Options<'a> {
         Ok(Self { help, pairs })
     }
 
-    /// The text of an option that must be there.
+    /// Returns the text of a required option.
     pub(crate) fn text(&self, key: &'static str) -> Result<&'a str, Error> {
         self.find(key).ok_or_else(|| Error::Text {
             generator: self.help.name,
@@ -159,12 +159,12 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// The value of an option that must be there.
+    /// Returns the value of a required option.
     pub(crate) fn required<N: Value>(&self, key: &'static str) -> Result<N, Error> {
         number(self.help, key, self.text(key)?)
     }
 
-    /// The value of an option, or what it is when not given.
+    /// Returns the value of an option, or `default` if it is not given.
     pub(crate) fn optional<N: Value>(&self, key: &'static str, default: N) -> Result<N, Error> {
         self.find(key).map_or(Ok(default), |value| number(self.help, key, value))
     }
@@ -174,12 +174,12 @@ impl<'a> Options<'a> {
     }
 }
 
-/// A value from its text.
+/// Parses a value from its text.
 pub(crate) fn number<N: Value>(help: Help, parameter: &'static str, value: &str) -> Result<N, Error> {
     N::parse(value).ok_or_else(|| unfit(help, parameter, value, N::EXPECTED))
 }
 
-/// The error for a parameter that no matrix can be made of.
+/// The error for an unusable parameter.
 pub(crate) fn unfit(help: Help, parameter: &'static str, value: impl Display, expected: impl Into<String>) -> Error {
     Error::Parameter { generator: help.name, parameter, value: value.to_string(), expected: expected.into() }
 }
@@ -218,7 +218,7 @@ pub(crate) fn check_positive(help: Help, parameter: &'static str, value: f64) ->
     Err(unfit(help, parameter, value, "a finite number above 0"))
 }
 
-/// Checks that a number is a share of a whole.
+/// Checks that a number is a fraction of a whole.
 pub(crate) fn check_share(help: Help, parameter: &'static str, value: f64) -> Result<(), Error> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());

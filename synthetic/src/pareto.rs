@@ -18,17 +18,17 @@ const HELP: Help = Help {
     about: "rows of base + d random entries, d from the Pareto distribution of that shape and scale",
 };
 
-/// A matrix with rows of `base` + ⌊δ⌋ entries, δ drawn for each row from the Pareto distribution
-/// P(δ > d) = (scale / d)^k for d ≥ scale, and no more entries than columns. The smaller k, the longer the
-/// longest rows: the mean of δ is infinite for k ≤ 1 and its variance for k ≤ 2.
+/// A matrix with rows of `base` + ⌊δ⌋ entries, δ drawn per row from the Pareto distribution P(δ > d) = (scale / d)^k
+/// for d ≥ scale, but no more entries than columns. The smaller k, the longer the longest rows: the mean of δ is
+/// infinite for k ≤ 1 and its variance for k ≤ 2.
 ///
-/// Columns are uniform, values uniform of magnitude 1/2 to 1 and either sign.
+/// Columns are uniform, values uniform with magnitudes from 1/2 to 1 and either sign.
 ///
-/// Bell & Garland 2009, §4.1 gives 30 K rows, base 32 and k from 1 to 4, and leaves open the scale, the number of columns, and
-/// how they are drawn; the defaults here are scale 1 and a square matrix.
+/// Bell & Garland 2009, §4.1 gives 30 K rows, base 32 and k from 1 to 4, but not the scale, the number of columns, or how
+/// they are drawn; the defaults here are scale 1 and a square matrix.
 ///
-/// The lengths go through the platform's `powf`, whose last bit is not the same everywhere. A length can differ
-/// between platforms where δ is within rounding of a whole number.
+/// The lengths use the platform's `powf`, whose last bit differs between platforms. A length can differ where δ is
+/// within rounding of a whole number.
 ///
 /// ```
 /// use host::Csr;
@@ -44,13 +44,13 @@ pub struct Pareto {
     pub rows: usize,
     /// Number of columns, at least 1.
     pub columns: usize,
-    /// Entries that each row has besides δ.
+    /// Number of entries per row besides δ.
     pub base: usize,
     /// The shape of the distribution, above 0.
     pub k: f64,
     /// The smallest δ, above 0.
     pub scale: f64,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -100,7 +100,7 @@ impl Generate for Pareto {
         self.columns
     }
 
-    /// The mean, with δ not rounded down: too large by less than one entry a row.
+    /// The mean, with δ not rounded down: too large by less than one entry per row.
     fn expected_nnz(&self) -> u128 {
         let room = self.columns.saturating_sub(self.base) as f64;
         let delta = if room <= self.scale {

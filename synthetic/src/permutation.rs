@@ -17,10 +17,10 @@ const HELP: Help = Help {
     about: "a 1 in every row and every column, at random",
 };
 
-/// A matrix with a single 1 in each row and each column. Multiplying by it moves the elements of a vector about.
+/// A matrix with a single 1 in each row and each column. Multiplying by it permutes the elements of a vector.
 ///
-/// The permutation is a Feistel network with cycle walking: a row's column is computed from its number alone. It is
-/// one of 2^64 permutations, not any of the rows! ones, which no benchmark can tell.
+/// The permutation is a Feistel network with cycle walking: a row's column is computed from its number alone. It is one
+/// of 2^64 permutations rather than of all rows!, which no benchmark can tell apart.
 ///
 /// ```
 /// use host::Csr;
@@ -36,7 +36,7 @@ const HELP: Help = Help {
 pub struct Permutation {
     /// Number of rows and of columns, at least 1.
     pub rows: usize,
-    /// Which permutation.
+    /// The seed of the permutation.
     pub seed: u64,
 }
 

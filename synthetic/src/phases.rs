@@ -7,9 +7,9 @@ use host::real::Scalar;
 
 use crate::draw::{mix, unit};
 
-/// Multiplies each entry beside the diagonal with a number of length 1, whose angle depends on the place alone, and is the
-/// negative of that of the transposed place: what is symmetric becomes Hermitian. The matrix has the rows from `first_row` on.
-/// O(nnz)
+/// Multiplies each entry off the diagonal by a number of magnitude 1 whose angle depends only on the row and column, and is
+/// the negative of that of the transposed entry: a symmetric matrix becomes Hermitian. The matrix has the rows from
+/// `first_row` on. O(nnz)
 pub(crate) fn turn<T: Scalar>(matrix: &mut Csr<T>, first_row: usize) {
     for row in 0..matrix.rows() {
         for entry in matrix.range(row) {

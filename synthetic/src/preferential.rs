@@ -16,15 +16,16 @@ const HELP: Help = Help {
     about: "graph that grows by preferential attachment: P(degree = d) falls as d^-3",
 };
 
-/// The symmetric adjacency matrix of a Barabási-Albert graph: one vertex after the other brings `edges_per_vertex`
-/// edges, each to an earlier vertex chosen with probability in proportion to its number of edges so far.
+/// The symmetric adjacency matrix of a Barabási-Albert graph: vertices are added one by one, each with
+/// `edges_per_vertex` edges to earlier vertices, which are chosen with probability in proportion to their number of
+/// edges so far.
 ///
-/// Written as one list of ends, two an edge, the second end of an edge is a copy of a random end before it (Batagelj &
-/// Brandes 2005, algorithm 5). Which one is a hash of the edge's number, so any edge is found without the list, by
-/// following copies back to a first end: O(log n) steps at most with high probability, and no edge waits for another
-/// (Sanders & Schulz 2016, "Scalable generation of scale-free graphs"). As there, a vertex may choose itself (a
-/// diagonal entry) or another twice (one entry). The values are uniform of magnitude 1/2 to 1 and either sign, the
-/// same at both ends of an edge.
+/// In one list of ends, two per edge, the second end of an edge is a copy of a random end before it (Batagelj & Brandes
+/// 2005, algorithm 5). Which one is a hash of the edge's number, so any edge is found without the list by following
+/// copies back to a first end: at most O(log n) steps with high probability, and no edge waits for another (Sanders &
+/// Schulz 2016, "Scalable generation of scale-free graphs"). As there, a vertex may choose itself (a diagonal entry) or
+/// another twice (one entry). The values are uniform with magnitudes from 1/2 to 1 and either sign, the same at both
+/// ends of an edge.
 ///
 /// ```
 /// use host::Csr;
@@ -38,9 +39,9 @@ const HELP: Help = Help {
 pub struct BarabasiAlbert {
     /// Number of vertices, at least 1.
     pub vertices: usize,
-    /// Edges that each vertex brings, at least 1.
+    /// Number of edges that each vertex adds, at least 1.
     pub edges_per_vertex: usize,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -78,7 +79,7 @@ impl Generate for BarabasiAlbert {
         self.vertices
     }
 
-    /// As if no two edges were the same.
+    /// As if all edges were distinct.
     fn expected_nnz(&self) -> u128 {
         (self.vertices as u128 * self.edges_per_vertex as u128).saturating_mul(2)
     }
@@ -95,7 +96,7 @@ impl EdgeByEdge for BarabasiAlbert {
 
     fn edges_of(&self, vertex: usize, mut edge: impl FnMut(usize, usize)) -> Result<(), host::Error> {
         for number in vertex * self.edges_per_vertex..(vertex + 1) * self.edges_per_vertex {
-            // The list of ends has the edge's own vertex at an even place and the copy behind it.
+            // In the list of ends, an edge's own vertex has an even index, and the copy follows it.
             let mut place = 2 * number as u64 + 1;
             while place % 2 == 1 {
                 place = below(mix(self.seed, place, 0), place);

@@ -1,4 +1,4 @@
-//! Wide and tall matrices with skewed rows and columns, as linear programs have them.
+//! Wide and tall matrices with skewed rows and columns, as in linear programs.
 
 use std::ops::Range;
 
@@ -23,10 +23,11 @@ const HELP: Help = Help {
 /// The largest skew: beyond it nearly all entries of a row fall on the same few columns.
 const LARGEST_SKEW: f64 = 0.95;
 
-/// A matrix of any shape whose row lengths and column lengths can follow power laws. The r-th longest row has entries
-/// in proportion to r^−`row_skew`, rounded so that the total is rows · `per_row`, rounded down, exactly; a column's
-/// chance to be drawn goes likewise. Long rows and columns lie anywhere. Values are uniform of magnitude 1/2 to 1 and
-/// either sign. Lengths and columns go through the platform's `powf`, as with [`Pareto`](crate::Pareto).
+/// A matrix of any shape whose row lengths and column lengths can follow power laws. The number of entries of the r-th
+/// longest row is in proportion to r^−`row_skew`, rounded so that the total is exactly rows · `per_row`, rounded down;
+/// the probability of drawing a column follows such a law, too. Long rows and columns lie anywhere. Values are uniform
+/// with magnitudes from 1/2 to 1 and either sign. Lengths and columns use the platform's `powf`, as in
+/// [`Pareto`](crate::Pareto).
 ///
 /// Wide, like a linear program: `rectangle:rows=4000,columns=1000000,per-row=2500,column-skew=0.5`. Tall, like a least
 /// squares problem: `rectangle:rows=1000000,columns=4000,per-row=10,row-skew=0.3`.
@@ -46,13 +47,13 @@ pub struct Rectangle {
     pub rows: usize,
     /// Number of columns, at least 1.
     pub columns: usize,
-    /// Mean number of entries of a row.
+    /// Mean number of entries per row.
     pub per_row: f64,
     /// How much longer some rows are than others, from 0 to 0.95.
     pub row_skew: f64,
     /// How much longer some columns are than others, from 0 to 0.95.
     pub column_skew: f64,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -96,13 +97,13 @@ impl Generate for Rectangle {
                 return Err(unfit(HELP, name, skew, format!("a number from 0 to {LARGEST_SKEW}")));
             }
         }
-        // A row with nearly every column would wait long for the rare ones.
+        // In a row with nearly every column, drawing the rare ones would take long.
         let room = if self.column_skew > 0.0 { self.columns / 2 } else { self.columns };
         if !(0.0..=room as f64).contains(&self.per_row) {
             return Err(unfit(HELP, "per-row", self.per_row, format!("a number from 0 to {room}")));
         }
         let longest = self.lengths().longest() as usize;
-        // The longest row may be one shorter than what is known of it.
+        // The longest row may be one shorter than this bound.
         if longest > room + 1 {
             return Err(unfit(HELP, "row-skew", self.row_skew, format!("less: a row has {longest} entries of {room}")));
         }
@@ -129,8 +130,7 @@ impl Generate for Rectangle {
     }
 }
 
-/// Columns of which some are drawn more often than others: the r-th most popular one with probability in proportion
-/// to r^−skew.
+/// Columns with unequal probabilities: the r-th most popular one is drawn with probability in proportion to r^−skew.
 pub(crate) struct Popular {
     columns: usize,
     order: Bijection,

@@ -1,4 +1,4 @@
-//! The list of generators, and what each of them offers.
+//! The list of generators and their common interface.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use host::real::Scalar;
 
 use crate::Error;
 
-/// How to ask for a generator in text.
+/// How to specify a generator as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Help {
     /// The name, which the text begins with.
@@ -29,34 +29,34 @@ impl Display for Help {
 /// A description of a matrix that can be generated. Its `Display` is the canonical text, which
 /// [`Generator`](crate::Generator) parses back to the same description.
 pub trait Generate: Display + Sized {
-    /// How to ask for it in text, for each of its names.
+    /// How to specify it as text, for each of its names.
     const HELP: &'static [Help];
 
-    /// Whether its values are complex, so that there is no such matrix of real numbers.
+    /// Whether its values are complex, so that no such matrix of real numbers exists.
     const COMPLEX: bool = false;
 
-    /// Whether it is a graph that is made edge by edge: [`generate_rows`](Self::generate_rows) then makes all edges, whichever
-    /// rows are wanted.
+    /// Whether it is a graph generated edge by edge: [`generate_rows`](Self::generate_rows) then generates all edges,
+    /// whichever rows are requested.
     const MAKES_ALL_EDGES: bool = false;
 
-    /// A description from one of the names and the text behind its colon. Its numbers are not
+    /// Parses a description from one of the names and the text after its colon. Its numbers are not
     /// [checked](Self::check).
     ///
     /// # Errors
     /// When the text does not have the form.
     fn from_options(name: &str, text: &str) -> Result<Self, Error>;
 
-    /// The same kind of matrix with `factor` times the rows and, about, the nonzeros. The result is not
+    /// The same kind of matrix with `factor` times the rows and, approximately, the nonzeros. The result is not
     /// [checked](Self::check).
     ///
     /// # Errors
-    /// When there is no such matrix.
+    /// When no such matrix exists.
     fn times(&self, factor: usize) -> Result<Self, Error>;
 
     /// Checks that the parameters describe a matrix.
     ///
     /// # Errors
-    /// Names the first parameter that does not fit, and what is expected.
+    /// Names the first invalid parameter, and what is expected.
     fn check(&self) -> Result<(), Error>;
 
     /// Number of rows.
@@ -65,10 +65,10 @@ pub trait Generate: Display + Sized {
     /// Number of columns.
     fn columns(&self) -> usize;
 
-    /// Number of stored entries: exact where the structure is not random, otherwise about what to expect.
+    /// Number of stored entries: exact where the structure is not random, otherwise an estimate.
     fn expected_nnz(&self) -> u128;
 
-    /// The matrix, with the columns of each row distinct and ascending. In parallel, O(rows + nnz).
+    /// Generates the matrix, with the columns of each row distinct and ascending. In parallel, O(rows + nnz).
     ///
     /// # Errors
     /// As for [`generate_rows`](Self::generate_rows).
@@ -76,22 +76,22 @@ pub trait Generate: Display + Sized {
         self.generate_rows(0..self.rows())
     }
 
-    /// Some rows of the matrix, with all its columns: the same entries, without the others in memory. Graphs that are
-    /// made edge by edge make all edges for it.
+    /// Generates some rows of the matrix, with all its columns: the same entries, without the others in memory. Graphs
+    /// generated edge by edge generate all edges for it.
     ///
     /// # Errors
-    /// When there are no such rows, [`check`](Self::check) fails, the numbers are real and the matrix is [not](Self::COMPLEX), the arrays would be larger than
-    /// [`LARGEST_BYTES`](crate::LARGEST_BYTES) or than the memory that the machine
-    /// [has left](crate::available_memory), or an allocation fails.
+    /// When the rows do not exist, [`check`](Self::check) fails, the numbers are real and the matrix is
+    /// [not](Self::COMPLEX), the arrays would be larger than [`LARGEST_BYTES`](crate::LARGEST_BYTES) or than the memory that
+    /// the machine [has left](crate::available_memory), or an allocation fails.
     fn generate_rows<T: Scalar>(&self, rows: Range<usize>) -> Result<Csr<T>, Error>;
 
-    /// How to ask for it in text, by the first of its names.
+    /// How to specify it as text, by the first of its names.
     fn help(&self) -> Help {
         Self::HELP[0]
     }
 
-    /// Bytes of the arrays that [`generate`](Self::generate) makes, as far as
-    /// [`expected_nnz`](Self::expected_nnz) is right.
+    /// Bytes of the arrays that [`generate`](Self::generate) returns, as far as [`expected_nnz`](Self::expected_nnz) is
+    /// right.
     fn expected_bytes<T: Scalar>(&self) -> u128 {
         csr_bytes::<T>(self.rows(), self.expected_nnz())
     }
@@ -103,12 +103,12 @@ pub(crate) fn csr_bytes<T>(rows: usize, nnz: u128) -> u128 {
     nnz.saturating_mul(4 + size_of::<T>() as u128).saturating_add((rows as u128 + 1) * offset)
 }
 
-/// Checks that numbers of a type have imaginary parts.
+/// Checks that a type of numbers is complex.
 pub(crate) fn complex_only<T: Scalar>(help: Help) -> Result<(), Error> {
     if T::COMPLEX { Ok(()) } else { Err(Error::Complex { generator: help.name }) }
 }
 
-/// One list of several.
+/// Concatenates several lists.
 pub(crate) const fn concat<const LENGTH: usize>(lists: &[&[Help]]) -> [Help; LENGTH] {
     let mut all = [Help { name: "", form: "", about: "" }; LENGTH];
     let (mut filled, mut list) = (0, 0);
@@ -129,8 +129,8 @@ macro_rules! generators {
     ($($file:ident::$kind:ident),* $(,)?) => {
         $(pub use $file::$kind;)*
 
-        /// Any of the generators. As text: the generator's name, a colon, and its parameters. With `times=N`
-        /// among them the matrix has N times the rows and, about, the nonzeros; with `values=complex` it has complex
+        /// Any of the generators. As text: the generator's name, a colon, and its parameters. With `times=N` among them
+        /// the matrix has N times the rows and, approximately, the nonzeros; with `values=complex` it has complex
         /// values.
         ///
         /// ```
@@ -151,24 +151,25 @@ macro_rules! generators {
         #[non_exhaustive]
         pub enum Generator {
             $(#[doc = concat!("See [`", stringify!($kind), "`](type@", stringify!($kind), ").")] $kind($kind),)*
-            /// Another one's matrix with complex values: the entries beside the diagonal are multiplied with numbers of
-            /// length 1 that depend on the place alone. Where that matrix is symmetric, this one is Hermitian.
+            /// The matrix of another generator with complex values: the entries off the diagonal are multiplied by
+            /// numbers of magnitude 1 that depend only on the row and column. If that matrix is symmetric, this one is
+            /// Hermitian.
             WithPhases(Box<Generator>),
         }
 
         impl Generator {
-            /// How to ask for each generator in text.
+            /// How to specify each generator as text.
             pub const HELP: &'static [Help] = &$crate::registry::concat::<{ 0 $(+ <$kind as Generate>::HELP.len())* }>(
                 &[$(<$kind as Generate>::HELP),*],
             );
 
-            /// Whether a text begins with the name of a generator and a colon, and so is not meant as the name
-            /// of a file. (A file of such a name can still be given as `./NAME`.)
+            /// Whether a text begins with the name of a generator and a colon, and so is not a file name. (A file of
+            /// such a name can still be given as `./NAME`.)
             pub fn is_generator_text(text: &str) -> bool {
                 text.split_once(':').is_some_and(|(name, _)| Self::HELP.iter().any(|help| help.name == name))
             }
 
-            /// The matrix; see [`Generate::generate`].
+            /// Generates the matrix; see [`Generate::generate`].
             ///
             /// # Errors
             /// See [`Generate::generate`].
@@ -176,7 +177,7 @@ macro_rules! generators {
                 self.generate_rows(0..self.rows())
             }
 
-            /// Some rows of the matrix; see [`Generate::generate_rows`].
+            /// Generates some rows of the matrix; see [`Generate::generate_rows`].
             ///
             /// ```
             /// use synthetic::{Error, Generator};
@@ -244,7 +245,7 @@ macro_rules! generators {
             /// A larger matrix of the same kind; see [`Generate::times`].
             ///
             /// # Errors
-            /// When there is no such matrix.
+            /// When no such matrix exists.
             pub fn times(&self, factor: usize) -> Result<Self, Error> {
                 let larger = match self {
                     $(Self::$kind(generator) => Self::$kind(generator.times(factor)?),)*
@@ -264,7 +265,7 @@ macro_rules! generators {
                 Err(Error::Unknown { name: name.to_owned(), expected: names.join(", ") })
             }
 
-            /// The first of its generator's names.
+            /// The help for the first of its generator's names.
             fn help(&self) -> Help {
                 match self {
                     $(Self::$kind(generator) => generator.help(),)*
@@ -311,7 +312,7 @@ macro_rules! generators {
                     generator.check()?;
                     if phases {
                         if generator.is_complex() {
-                            let expected = "no such key, as these values are complex anyway";
+                            let expected = "no such key, since these values are always complex";
                             return Err($crate::options::unfit(help, "values", "complex", expected));
                         }
                         generator = Self::WithPhases(Box::new(generator));

@@ -1,8 +1,8 @@
-//! Other orders of rows and columns: to bring entries near the diagonal, to bring rows of a length together, or to
-//! spoil both.
+//! Reorderings of rows and columns: to bring entries near the diagonal, to group rows of equal length, or to spoil
+//! both.
 //!
-//! Each function finds an [`Ordering`] and leaves the matrix as it is; [`Ordering::apply_symmetric`] and
-//! [`Ordering::apply_rows`] make the reordered one.
+//! Each function returns an [`Ordering`] and leaves the matrix unchanged; [`Ordering::apply_symmetric`] and
+//! [`Ordering::apply_rows`] return the reordered one.
 //!
 //! ```
 //! use host::Csr;
@@ -33,7 +33,7 @@ use host::{Csr, Error, Scalar, memory, parallel};
 
 use crate::bijection::Bijection;
 
-/// Longest rows first; rows of one length keep their order. O(rows log rows).
+/// Longest rows first; rows of equal length keep their order. O(rows log rows).
 ///
 /// # Errors
 /// When memory runs out.
@@ -41,16 +41,16 @@ pub fn by_row_length<T: Scalar>(matrix: &Csr<T>) -> Result<Ordering, Error> {
     longest_first(matrix.row_offsets())
 }
 
-// Not generic, so that sorting in parallel is compiled here and once.
+// Not generic, so that the parallel sort is compiled here, and once.
 fn longest_first(offsets: &Offsets) -> Result<Ordering, Error> {
     let mut rows = memory::collect(0..offsets.len() as u32 - 1)?;
     let length = |row: u32| offsets.get(row as usize + 1) - offsets.get(row as usize);
-    // By the row too: a stable sort would take memory, and abort without it.
+    // Also by row: a stable sort would allocate, and abort if that failed.
     parallel::sort_unstable_by(&mut rows, |&left, &right| length(right).cmp(&length(left)).then(left.cmp(&right)));
     Ok(Ordering::from_valid(rows))
 }
 
-/// A random order of so many rows, the same for each seed. O(rows).
+/// A random order of `rows` rows, determined by the seed. O(rows).
 ///
 /// # Errors
 /// When there are more rows than a matrix can have, or memory runs out.
@@ -60,13 +60,13 @@ pub fn shuffle(rows: usize, seed: u64) -> Result<Ordering, Error> {
     parallel::map(rows, ordering::ROWS_AT_ONCE, &|row| bijection.forward(row) as u32).map(Ordering::from_valid)
 }
 
-/// How far an entry is from the diagonal, at most: the largest |row − column|; 0 without entries. O(rows + nnz).
+/// The largest distance of an entry from the diagonal, |row − column|; 0 without entries. O(rows + nnz).
 pub fn bandwidth<T: Scalar>(matrix: &Csr<T>) -> usize {
     let of_row = |row: usize| matrix.row(row).map(|(column, _)| row.abs_diff(column as usize)).max().unwrap_or(0);
     let bandwidth = AtomicUsize::new(0);
     parallel::for_each(matrix.rows(), 1, &|row| {
         let of_row = of_row(row);
-        // Most rows are not the widest so far, and reading disturbs no other thread.
+        // Most rows are not the widest so far, and loads do not disturb other threads.
         if of_row > bandwidth.load(Relaxed) {
             bandwidth.fetch_max(of_row, Relaxed);
         }

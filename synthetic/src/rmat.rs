@@ -22,18 +22,18 @@ const HELP: Help = Help {
     about: "R-MAT graph of 2^scale vertices; numbering natural or shuffled",
 };
 
-/// Edges of a row that are drawn before those that came twice are dropped.
+/// Number of edges of a row that are drawn before duplicates are dropped.
 const DRAWN_AT_ONCE: usize = 1 << 16;
 
 /// The adjacency matrix of a directed R-MAT graph. Each edge falls into one of the four quarters of the matrix with
 /// probability a, b (upper right), c (lower left) or d = 1 − a − b − c, then into a quarter of that, `scale` times.
-/// Values are uniform of magnitude 1/2 to 1 and either sign.
+/// Values are uniform with magnitudes from 1/2 to 1 and either sign.
 ///
-/// An edge that is drawn more than once is one entry, so there are fewer nonzeros than edges;
-/// [`expected_nnz`](Generate::expected_nnz) counts distinct ones. The number of edges is not fixed but from the
-/// Poisson distribution with mean `edges_per_vertex` · 2^scale, which makes rows independent of each other: a row
-/// draws its own number of edges, and their columns given the row, without any list of edges. The number goes
-/// through the platform's `exp` and `ln`, as with [`Pareto`](crate::Pareto).
+/// An edge drawn more than once is one entry, so there are fewer nonzeros than edges;
+/// [`expected_nnz`](Generate::expected_nnz) counts distinct ones. The number of edges is not fixed but from the Poisson
+/// distribution with mean `edges_per_vertex` · 2^scale, which makes rows independent of each other: a row draws its own
+/// number of edges, and their columns given the row, without any list of edges. The number uses the platform's `exp`
+/// and `ln`, as in [`Pareto`](crate::Pareto).
 ///
 /// The defaults are those of the Graph 500 benchmark, which also shuffles the vertices.
 ///
@@ -49,7 +49,7 @@ const DRAWN_AT_ONCE: usize = 1 << 16;
 pub struct Rmat {
     /// Logarithm to base 2 of the number of vertices, from 1 to 30.
     pub scale: usize,
-    /// Mean number of edges of a vertex, before those that come twice are dropped; from 1 to 16 times the vertices.
+    /// Mean number of edges per vertex, before duplicates are dropped; from 1 to 16 times the vertices.
     pub edges_per_vertex: usize,
     /// Probability of the upper left quarter.
     pub a: f64,
@@ -59,7 +59,7 @@ pub struct Rmat {
     pub c: f64,
     /// How the vertices are numbered.
     pub numbering: Numbering,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -111,7 +111,7 @@ impl Generate for Rmat {
 
     fn check(&self) -> Result<(), Error> {
         check_range(HELP, "scale", self.scale, 1..=30)?;
-        // Nearly all edges come again long before.
+        // Nearly all edges are duplicates long before.
         let most = (self.rows() * Self::EDGES).min(u32::MAX as usize);
         check_range(HELP, "edges-per-vertex", self.edges_per_vertex, 1..=most)?;
         for (name, share) in [("a", self.a), ("b", self.b), ("c", self.c)] {
@@ -133,8 +133,8 @@ impl Generate for Rmat {
         self.rows()
     }
 
-    /// The mean number of places that at least one edge falls on. Places with the same number of a, b, c and d on
-    /// their way have the same probability.
+    /// The mean number of entries that at least one edge falls on. Entries with the same numbers of a, b, c and d on
+    /// their path have the same probability.
     fn expected_nnz(&self) -> u128 {
         let levels = self.scale.min(30);
         let power = |share: f64, exponent: usize| share.powi(exponent as i32);
@@ -166,9 +166,9 @@ impl Generate for Rmat {
 struct Rows<'a> {
     graph: &'a Rmat,
     order: Order,
-    /// Of a column's bit being 1, for a row's bit of 0 and of 1, times 2^32.
+    /// Probability that a column's bit is 1, given a row's bit of 0 and of 1, times 2^32.
     odds: [u64; 2],
-    /// That there was no memory for a row: then no further rows are made.
+    /// Set once memory for a row has run out: then no further rows are generated.
     failure: OnceLock<host::Error>,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Rows<'a> {
         Self { graph, order: graph.numbering.of(graph.rows(), graph.seed), odds, failure: OnceLock::new() }
     }
 
-    /// The columns of a row, the same ones whenever it is asked, unless memory runs out or has run out.
+    /// Returns the columns of a row, the same ones at every call, or `None` if memory runs out or has run out.
     fn columns(&self, row: usize) -> Option<Vec<u32>> {
         if self.failure.get().is_some() {
             return None;

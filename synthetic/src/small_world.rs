@@ -19,13 +19,13 @@ const HELP: Help = Help {
 };
 
 /// The symmetric adjacency matrix of a Watts-Strogatz graph. Each vertex of a ring is joined to the `neighbours` / 2
-/// next ones on either side; then each edge, with probability `rewired`, leaves its far end for a random vertex that
-/// its near one has not chosen so far.
+/// next ones on either side; then each edge, with probability `rewired`, moves its far end to a random vertex that its
+/// near end has not chosen so far.
 ///
-/// The original moves the edges one after the other and avoids all that there are. Here a vertex moves its own edges
-/// from random numbers of its own, so that all can at the same time, and knows only those: now and then two vertices
-/// choose each other, and their edges are one entry. The values are uniform of magnitude 1/2 to 1 and either sign,
-/// the same at both ends of an edge.
+/// The original moves the edges sequentially and avoids all existing ones. Here each vertex moves its own edges with
+/// its own random numbers, so that all can at the same time, and avoids only those: now and then two vertices choose
+/// each other, and their edges are one entry. The values are uniform with magnitudes from 1/2 to 1 and either sign, the
+/// same at both ends of an edge.
 ///
 /// ```
 /// use host::Csr;
@@ -41,9 +41,9 @@ pub struct SmallWorld {
     pub vertices: usize,
     /// Number of neighbours of each vertex before the edges are moved: even, at least 2.
     pub neighbours: usize,
-    /// The probability of an edge to be moved.
+    /// The probability that an edge is moved.
     pub rewired: f64,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -89,7 +89,7 @@ impl Generate for SmallWorld {
         self.vertices
     }
 
-    /// As if no two edges were the same.
+    /// As if all edges were distinct.
     fn expected_nnz(&self) -> u128 {
         self.vertices as u128 * self.neighbours as u128
     }

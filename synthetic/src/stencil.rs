@@ -36,11 +36,11 @@ pub enum Points {
 }
 
 words! {
-    /// What a stencil does at the end of its grid.
+    /// What a stencil does at the boundary of its grid.
     Boundary: "dirichlet, periodic or neumann" {
-        /// Neighbours outside have no entry, and the diagonal stays: the value there is held at 0.
+        /// Neighbours outside have no entry, and the diagonal is unchanged: the value there is held at 0.
         Dirichlet = "dirichlet",
-        /// The grid goes on at its other end. Each edge has at least three points.
+        /// The grid wraps around. Each edge has at least three points.
         Periodic = "periodic",
         /// Neighbours outside have no entry, and the diagonal counts those inside: nothing flows out, and each row
         /// sums to 0.
@@ -53,7 +53,7 @@ words! {
 /// to 0, except at a Dirichlet boundary. Nothing is random.
 ///
 /// As text `stencil:POINTS:GRID`, with the edges of the grid joined by `x` or one edge for all; or
-/// `stencil:points=POINTS,grid=GRID`; each with `,boundary=periodic` or `,boundary=neumann` behind.
+/// `stencil:points=POINTS,grid=GRID`; each optionally followed by `,boundary=periodic` or `,boundary=neumann`.
 ///
 /// ```
 /// use host::Csr;
@@ -67,7 +67,7 @@ words! {
 pub struct Stencil {
     /// The stencil and its grid.
     pub points: Points,
-    /// What happens at the end of the grid.
+    /// What the stencil does at the boundary of the grid.
     pub boundary: Boundary,
 }
 
@@ -82,7 +82,7 @@ impl Points {
     /// A stencil by its number of points, on a grid with the given edges; one edge stands for all.
     ///
     /// # Errors
-    /// When there is no such stencil, or the number of edges is not that of its dimensions.
+    /// When no such stencil exists, or the number of edges does not match its dimensions.
     pub fn new(points: usize, edges: &[usize]) -> Result<Self, Error> {
         Ok(match points {
             3 => Self::Points3(grid(edges)?),
@@ -127,7 +127,7 @@ impl Points {
         matches!(self, Self::Points9(_) | Self::Points27(_))
     }
 
-    /// The edges as those of a grid in space.
+    /// The edges as those of a grid in three dimensions.
     fn grid(&self) -> [usize; 3] {
         let mut grid = [1; 3];
         for (edge, &given) in grid.iter_mut().zip(self.edges()) {
@@ -146,7 +146,7 @@ fn grid<const DIMENSIONS: usize>(edges: &[usize]) -> Result<[usize; DIMENSIONS],
     }
 }
 
-/// Edges as they are written.
+/// The text form of edges.
 struct Edges<'a>(&'a [usize]);
 
 impl fmt::Display for Edges<'_> {
@@ -158,7 +158,7 @@ impl fmt::Display for Edges<'_> {
     }
 }
 
-/// The coordinates at most one from a given one, ascending, and how many they are.
+/// The coordinates at most one away from `at`, ascending, and their number.
 struct Near {
     at: usize,
     coordinates: [usize; 3],
@@ -172,7 +172,7 @@ impl Near {
 }
 
 impl Stencil {
-    /// The coordinates near those of a row's point, in each direction.
+    /// Returns the coordinates near those of a row's point, in each direction.
     fn near(&self, row: usize) -> [Near; 3] {
         let [width, height, depth] = self.points.grid();
         let dimensions = self.points.edges().len();

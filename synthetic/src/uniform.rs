@@ -16,24 +16,24 @@ use crate::{Error, Generate, Help};
 const HELP: Help = Help {
     name: "uniform",
     form: "uniform:rows=N,per-row=MEAN[,columns=ROWS][,lengths=equal][,seed=0]",
-    about: "random columns, MEAN entries a row on average; lengths equal or poisson",
+    about: "random columns, MEAN entries per row on average; lengths equal or poisson",
 };
 
 words! {
     /// How many entries the rows of a [`Uniform`] matrix have.
     RowLengths: "equal or poisson" {
-        /// The mean, rounded down or up so that rows · mean, rounded down, is the total exactly.
+        /// The mean, rounded down or up so that the total is exactly rows · mean, rounded down.
         Equal = "equal",
-        /// Drawn from the Poisson distribution with that mean, and no more than columns: as if each entry lay anywhere
+        /// Drawn from the Poisson distribution with that mean, but no more than columns: as if each entry lay anywhere
         /// in the matrix.
         Poisson = "poisson",
     }
 }
 
-/// A matrix with uniformly random columns, distinct in each row, and values uniform of magnitude 1/2 to 1 and either
-/// sign. For a total number of nonzeros take that, divided by rows, as the mean.
+/// A matrix with uniformly random columns, distinct in each row, and values uniform with magnitudes from 1/2 to 1 and
+/// either sign. For a total number of nonzeros, set the mean to that number divided by rows.
 ///
-/// The Poisson distribution goes through the platform's `exp` and `ln`, as with [`Pareto`](crate::Pareto).
+/// The Poisson distribution uses the platform's `exp` and `ln`, as in [`Pareto`](crate::Pareto).
 ///
 /// ```
 /// use host::Csr;
@@ -49,11 +49,11 @@ pub struct Uniform {
     pub rows: usize,
     /// Number of columns, at least 1.
     pub columns: usize,
-    /// Mean number of entries of a row, from 0 to columns.
+    /// Mean number of entries per row, from 0 to columns.
     pub per_row: f64,
-    /// How the rows' lengths are spread about the mean.
+    /// How the row lengths are distributed around the mean.
     pub lengths: RowLengths,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -113,7 +113,7 @@ impl Generate for Uniform {
 
 impl Uniform {
     fn poisson(&self) -> Option<Poisson<f64>> {
-        // Beyond the largest mean that can be drawn from, and at 0, the lengths are as good as equal.
+        // At a mean of 0, or beyond the largest that can be drawn from, equal lengths are as good.
         Poisson::new(self.per_row).ok().filter(|_| self.lengths == RowLengths::Poisson)
     }
 

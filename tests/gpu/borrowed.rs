@@ -1,4 +1,4 @@
-//! Contexts, streams and arrays of the caller, which here uses cust.
+//! Contexts, streams and arrays owned by the caller, which here uses cust.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -20,10 +20,10 @@ use warp_spmv::memory::{Buffer, Element};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions};
 
-/// Bytes of an array whose copies keep a stream busy.
+/// Size in bytes of an array whose copies keep a stream busy.
 const LONG: usize = 256 << 20;
 
-/// How many of them: some milliseconds.
+/// Number of those copies: a few milliseconds of work.
 const COPIES: usize = 40;
 
 pub fn check_borrowed() {
@@ -66,9 +66,9 @@ fn address<T: Element>(array: &DeviceBuffer<T>) -> u64 {
     array.as_device_ptr().as_raw()
 }
 
-/// An array of the program, borrowed.
+/// Borrows an array of the program.
 fn borrow<T: Element>(gpu: &Cuda, array: &DeviceBuffer<T>) -> CudaBuffer<T> {
-    // SAFETY: the tests wait for the results before they drop what they borrowed from, and use it nowhere else until then.
+    // SAFETY: the tests wait for the results before they drop the borrowed arrays, and use them nowhere else until then.
     unsafe { gpu.borrow(address(array), array.len()) }.unwrap()
 }
 
@@ -78,7 +78,7 @@ fn host<T: Element>(array: &DeviceBuffer<T>) -> Vec<T> {
     copy
 }
 
-/// A matrix in arrays of the program.
+/// A matrix in arrays owned by the program.
 struct Arrays {
     shape: [usize; 3],
     offsets: DeviceBuffer<u32>,
@@ -115,7 +115,7 @@ impl Arrays {
     }
 }
 
-/// Every format from borrowed arrays, which stay what they are; CSR and COO use them where they lie.
+/// Every format from borrowed arrays, which stay unchanged; CSR and COO use them in place.
 fn check_formats(gpu: &Cuda) {
     let matrix = matrix();
     let (arrays, numbers) = (Arrays::new(&matrix), vector(matrix.columns()));
@@ -143,7 +143,7 @@ fn check_formats(gpu: &Cuda) {
         gpu.synchronize().unwrap();
         assert!(host(&y) == expected, "{format}: wrong");
         drop(plan);
-        assert_eq!(gpu.memory_use().now, before, "{format}: memory is lost");
+        assert_eq!(gpu.memory_use().now, before, "{format}: memory is leaked");
         checked += 1;
     }
     assert!(host(&arrays.columns) == *matrix.column_indices() && host(&arrays.values) == *matrix.values());
@@ -153,7 +153,7 @@ fn check_formats(gpu: &Cuda) {
     let mut y = gpu.zeros(matrix.rows()).unwrap();
     plan.apply(1.0, &borrow(gpu, &x), 0.0, &mut y).unwrap();
     assert!(gpu.download(&y).unwrap() == expected);
-    println!("- borrowed arrays in {checked} formats: right, and what was borrowed is what it was");
+    println!("- borrowed arrays in {checked} formats: right, and the borrowed arrays are unchanged");
 }
 
 fn check_types_of_indices(gpu: &Cuda) {
@@ -173,7 +173,7 @@ fn check_types_of_indices(gpu: &Cuda) {
             described.column_indices = DeviceIndices::Wide(address(&wide_columns));
         }
         for checked in [true, false] {
-            // SAFETY: as in `borrow`, and they are those of a matrix.
+            // SAFETY: as in `borrow`; the arrays form a valid matrix.
             let csr = unsafe {
                 if checked { gpu.borrow_csr::<f64>(&described) } else { gpu.borrow_csr_unchecked(&described) }
             };
@@ -186,7 +186,7 @@ fn check_types_of_indices(gpu: &Cuda) {
     println!("- borrowed row offsets and columns of 32 and 64 bits: right");
 }
 
-/// New values from an array of the program; what the plan was made of stays what it is.
+/// New values from an array of the program; the arrays that the plan was made from stay unchanged.
 fn check_new_values(gpu: &Cuda) {
     let matrix = matrix();
     let (arrays, numbers) = (Arrays::new(&matrix), vector(matrix.columns()));
@@ -208,7 +208,7 @@ fn check_new_values(gpu: &Cuda) {
         }
         assert!(host(&arrays.values) == *matrix.values(), "{format}: the borrowed values were changed");
     }
-    // What the program writes to its array counts where that is used as it lies.
+    // A format that uses the program's array in place sees what the program writes to it.
     let mut plan = Plan::in_memory(gpu, arrays.borrow(gpu), Format::CSR_VECTOR, options).unwrap();
     let mut theirs = arrays.values;
     theirs.copy_from(&vec![1.0; matrix.nnz()]).unwrap();
@@ -221,10 +221,10 @@ fn check_new_values(gpu: &Cuda) {
         vec![1.0; matrix.nnz()],
     );
     assert!(gpu.download(&y).unwrap() == expected(&ones.unwrap(), &numbers));
-    println!("- new values from borrowed arrays: right; those that a plan was made of stay");
+    println!("- new values from borrowed arrays: right; the arrays that a plan was made from are unchanged");
 }
 
-/// Arrays that are those of no matrix.
+/// Arrays that do not form a matrix.
 fn check_wrong_arrays(gpu: &Cuda) {
     let arrays = Arrays {
         shape: [2, 3, 3],
@@ -233,7 +233,7 @@ fn check_wrong_arrays(gpu: &Cuda) {
         values: DeviceBuffer::from_slice(&[1.0, 2.0, 3.0]).unwrap(),
     };
     let message = |described: &DeviceCsr| {
-        // SAFETY: as in `borrow`; the contents are what is checked.
+        // SAFETY: as in `borrow`; the contents are checked.
         unsafe { gpu.borrow_csr::<f64>(described) }.map(drop).unwrap_err().to_string()
     };
     let with_offsets = |offsets: [i32; 3]| {
@@ -261,15 +261,15 @@ fn check_wrong_arrays(gpu: &Cuda) {
     println!("- borrowed arrays that contradict each other: refused");
 }
 
-/// Addresses that are none of this executor's GPU.
+/// Addresses that cannot be borrowed.
 fn check_wrong_pointers(gpu: &Cuda) {
     let message = |address: u64, length: usize| {
-        // SAFETY: what is refused is not used.
+        // SAFETY: refused addresses are never accessed.
         unsafe { gpu.borrow::<f64>(address, length) }.map(drop).unwrap_err().to_string()
     };
     let array = DeviceBuffer::from_slice(&[1.0_f64; 100]).unwrap();
     let there = address(&array);
-    assert!(message(0, 1).contains("is 0x0, expected the address of an array that has elements"));
+    assert!(message(0, 1).contains("is 0x0, expected the address of a non-empty array"));
     assert!(message(there + 4, 1).contains("expected a multiple of the size of the elements"));
     let elsewhere = "expected one in the memory of the executor's GPU and context";
     let on_host = [1.0_f64; 4];
@@ -277,7 +277,7 @@ fn check_wrong_pointers(gpu: &Cuda) {
     assert!(message(there, 1 << 40).contains(elsewhere), "an array longer than memory");
     drop(array);
     assert!(message(there, 100).contains(elsewhere), "an array that was freed");
-    // SAFETY: without elements, nothing is used.
+    // SAFETY: an empty array is never accessed.
     let empty = unsafe { gpu.borrow::<f64>(0, 0) }.unwrap();
     assert!(empty.is_empty() && gpu.download(&empty).unwrap().is_empty());
     // SAFETY: NULL is refused.
@@ -288,10 +288,10 @@ fn check_wrong_pointers(gpu: &Cuda) {
     let other = Cuda::new(0).unwrap();
     let mine = borrow(gpu, &DeviceBuffer::from_slice(&[1.0_f64]).unwrap());
     assert!(matches!(other.download(&mine), Err(Error::Foreign { .. })));
-    println!("- addresses that are NULL, misaligned, of the host, too near the end or freed: refused");
+    println!("- addresses that are NULL, misaligned, on the host, too close to the end or freed: refused");
 }
 
-/// A recording is done anew when a borrowed array is given back.
+/// Work is recorded again when a borrowed array has been returned.
 fn check_recordings(gpu: &Cuda) {
     let matrix = matrix();
     let arrays = Arrays::new(&matrix);
@@ -311,7 +311,7 @@ fn check_recordings(gpu: &Cuda) {
     println!("- recordings of borrowed arrays on a borrowed stream: right");
 }
 
-/// A stream that the program captures into a graph: products become a part of it.
+/// A stream that the program captures into a graph: products become part of the graph.
 fn check_captures(gpu: &Cuda, stream: &Stream) {
     let matrix = matrix();
     let numbers = vector(matrix.columns());
@@ -320,13 +320,13 @@ fn check_captures(gpu: &Cuda, stream: &Stream) {
         let mut plan = Plan::with_format(gpu, matrix.clone(), format).unwrap();
         let x = gpu.upload(numbers.clone()).unwrap();
         let [mut captured, mut direct] = [0, 1].map(|_| gpu.upload(vec![f64::NAN; matrix.rows()]).unwrap());
-        // Compiles the kernel, which no graph can.
+        // Compiles the kernel, which a capture cannot.
         let mut first = Plan::with_format(gpu, matrix.clone(), format).unwrap();
         first.apply(1.0, &x, 0.0, &mut direct).unwrap();
         gpu.synchronize().unwrap();
         let (mut graph, mut executable): (CUgraph, CUgraphExec) = (null_mut(), null_mut());
         let handle = stream.as_inner();
-        // SAFETY: the stream exists, and what is captured is used until the graph is gone.
+        // SAFETY: the stream exists, and everything captured outlives the graph.
         unsafe {
             let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
             assert_eq!(cuStreamBeginCapture_v2(handle, mode), CUresult::CUDA_SUCCESS);
@@ -336,11 +336,11 @@ fn check_captures(gpu: &Cuda, stream: &Stream) {
             }
             assert_eq!(cuStreamEndCapture(handle, &mut graph), CUresult::CUDA_SUCCESS);
         }
-        // What was captured is not done, and the plan does not believe that it was.
+        // Captured work has not run, and the plan does not assume that it has.
         plan.apply(1.0, &x, 0.0, &mut direct).unwrap();
         assert!(gpu.download(&direct).unwrap() == expected, "{format}: after a capture");
-        assert!(gpu.download(&captured).unwrap().iter().all(|y| y.is_nan()), "{format}: the capture was done");
-        // SAFETY: the graph exists, and so do its arrays.
+        assert!(gpu.download(&captured).unwrap().iter().all(|y| y.is_nan()), "{format}: the captured work was run");
+        // SAFETY: the graph and its arrays exist.
         unsafe {
             assert_eq!(cuGraphInstantiateWithFlags(&mut executable, graph, 0), CUresult::CUDA_SUCCESS);
             assert_eq!(cuGraphLaunch(executable, handle), CUresult::CUDA_SUCCESS);
@@ -352,14 +352,14 @@ fn check_captures(gpu: &Cuda, stream: &Stream) {
             cuGraphDestroy(graph);
         }
     }
-    println!("- products that the program captures into a graph of its own: right");
+    println!("- products that the program captures into its own graph: right");
 }
 
-/// Work that keeps a stream busy for long, and then copies one array to another.
+/// Keeps a stream busy for a while, then copies one array to another.
 fn copy_late<T: Element>(stream: *mut c_void, long: &DeviceBuffer<u32>, from: &DeviceBuffer<T>, to: &DeviceBuffer<T>) {
     let half = (long.len() / 2 * size_of::<u32>()) as u64;
     for _ in 0..COPIES {
-        // SAFETY: both halves are there.
+        // SAFETY: both halves are inside the array.
         let result = unsafe { cuMemcpyDtoDAsync_v2(address(long), address(long) + half, half as usize, stream.cast()) };
         assert_eq!(result, CUresult::CUDA_SUCCESS);
     }
@@ -373,7 +373,7 @@ fn copy_soon<T: Element>(stream: *mut c_void, from: &DeviceBuffer<T>, to: &Devic
     assert_eq!(result, CUresult::CUDA_SUCCESS);
 }
 
-/// A product between copies on the program's stream: on that very stream, by streams, and by events.
+/// A product between copies on the program's stream, ordered by that very stream, by streams, and by events.
 fn check_order(stream: &Stream) {
     let matrix = matrix();
     let (rows, numbers) = (matrix.rows(), vector(matrix.columns()));
@@ -388,7 +388,7 @@ fn check_order(stream: &Stream) {
     // SAFETY: the streams exist.
     assert!(on_theirs.is_on(theirs) && !own.is_on(theirs));
     let (mut filled, mut done) = (null_mut(), null_mut());
-    // SAFETY: two places for events.
+    // SAFETY: both pointers are valid for writes.
     unsafe {
         assert_eq!(cuEventCreate(&mut filled, 2), CUresult::CUDA_SUCCESS);
         assert_eq!(cuEventCreate(&mut done, 2), CUresult::CUDA_SUCCESS);
@@ -398,7 +398,7 @@ fn check_order(stream: &Stream) {
         let mut plan = Plan::in_memory(gpu, arrays.borrow(gpu), Format::CSR_VECTOR, PlanOptions::default()).unwrap();
         let [x, y, copy] = [0, 1, 2].map(|_| DeviceBuffer::from_slice(&vec![7.0; rows]).unwrap());
         let (from, mut to) = (borrow(gpu, &x), borrow(gpu, &y));
-        // Compiles the kernel, which waits.
+        // Compiles the kernel now, since that blocks.
         plan.apply(1.0, &from, 0.0, &mut to).unwrap();
         gpu.synchronize().unwrap();
         copy_late(theirs, &long, &right, &x);
@@ -430,12 +430,12 @@ fn check_order(stream: &Stream) {
     println!("- products between copies on the program's stream, ordered by the stream, by streams, by events: right");
 }
 
-/// The default streams, of which one is each thread's own.
+/// The default streams, one of which is per thread.
 fn check_default_streams() {
     let (matrix, numbers) = (matrix(), vector(matrix().columns()));
     for number in [0, 1, 2] {
         let handle: *mut c_void = without_provenance_mut(number);
-        // SAFETY: default streams always exist, and the context is there.
+        // SAFETY: default streams always exist, and a context is current.
         let gpu = unsafe { Cuda::on_stream(null_mut(), handle) }.unwrap();
         assert!(gpu.is_on(handle) && gpu.is_on(without_provenance_mut(number.max(1))));
         let mut plan = Plan::with_format(&gpu, matrix.clone(), Format::CSR_TILED).unwrap();
@@ -456,12 +456,12 @@ fn check_default_streams() {
         });
         let refused = elsewhere.is_err_and(|error| error.to_string().contains("the default stream of the thread"));
         assert_eq!(refused, number == 2, "default stream {number} on another thread");
-        assert!(gpu.memory_use().now < before, "what another thread drops is freed");
+        assert!(gpu.memory_use().now < before, "an array dropped on another thread is freed");
     }
     println!("- the legacy default stream and that of the thread: right, the latter refused on other threads");
 }
 
-/// A context that is not the device's primary one, whose arrays no executor of another takes.
+/// A context other than the device's primary one; executors of other contexts refuse its arrays.
 fn check_another_context(primary: &Context) {
     let device = Device::get_device(0).unwrap();
     let other = OwnContext::create_and_push(ContextFlags::SCHED_AUTO, device).unwrap();
@@ -480,16 +480,16 @@ fn check_another_context(primary: &Context) {
         // SAFETY: it is refused.
         let error = unsafe { in_primary.borrow::<f64>(address(&x), x.len()) }.map(drop).unwrap_err();
         assert!(error.to_string().contains("the executor's GPU and context"), "{error}");
-        // SAFETY: the context exists; the stream is one of the other.
+        // SAFETY: the context exists; the stream belongs to the other one.
         let error =
             unsafe { Cuda::on_stream(primary.get_inner().cast(), stream.as_inner().cast()).map(drop).unwrap_err() };
-        assert!(error.to_string().contains("one of another context"), "{error}");
+        assert!(error.to_string().contains("it belongs to another context"), "{error}");
         drop((plan, y, gpu, in_primary));
-        // What cust frees, it frees in the context that is current.
+        // cust frees memory in the current context.
         CurrentContext::set_current(&other).unwrap();
     }
     ContextStack::pop().unwrap();
     drop(other);
     CurrentContext::set_current(primary).unwrap();
-    println!("- a context of the program's own: right; its arrays and streams are refused elsewhere");
+    println!("- a separate context of the program: right; its arrays and streams are refused elsewhere");
 }

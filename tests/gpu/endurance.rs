@@ -1,4 +1,4 @@
-//! Many times: what is made and dropped leaves no memory behind, threads get the bits of one, random products are right.
+//! Many repetitions: creating and dropping leaks no memory, threads get the same bits as one, random products are right.
 
 use warp_spmv::executor::{Cuda, Executor};
 use warp_spmv::synthetic::Generator;
@@ -7,7 +7,7 @@ use warp_spmv::{Format, Plan};
 use crate::scenarios::random::{Tally, check_random};
 use crate::scenarios::threads::{THREADS, check_threads};
 
-/// How often each is done.
+/// Number of repetitions of each check.
 pub struct Times {
     pub cycles: usize,
     pub products: u64,
@@ -22,10 +22,10 @@ impl Times {
 /// Threads that share an executor, and threads with one each.
 pub fn check_many_threads(times: &Times) {
     check_threads(|| Cuda::new(0).unwrap(), times.by_each_thread);
-    println!("- {THREADS} threads, on one executor and on one each: the same bits as alone");
+    println!("- {THREADS} threads, on one executor and on one each: the same bits as on one thread");
 }
 
-/// Random products, against the exact ones.
+/// Random products, against exact results.
 pub fn check_products(gpu: &Cuda, times: &Times) {
     let mut tally = Tally::default();
     for number in 0..times.products {
@@ -34,7 +34,7 @@ pub fn check_products(gpu: &Cuda, times: &Times) {
     println!("\n{tally}");
 }
 
-/// Matrices that are made, converted, multiplied and dropped, each time in another format.
+/// Creates, converts, multiplies and drops matrices, each time in another format.
 pub fn check_leaks(gpu: &Cuda, times: &Times) {
     let cycles = times.cycles;
     let matrix = "stencil:5:40x30".parse::<Generator>().unwrap().generate::<f64>().unwrap();
@@ -49,9 +49,9 @@ pub fn check_leaks(gpu: &Cuda, times: &Times) {
     Format::ALL.iter().copied().for_each(cycle);
     let (arrays, free) = (gpu.memory_use().now, gpu.free_memory().unwrap());
     Format::ALL.iter().copied().cycle().take(cycles).for_each(cycle);
-    assert_eq!(gpu.memory_use().now, arrays, "arrays are left");
+    assert_eq!(gpu.memory_use().now, arrays, "arrays are leaked");
     let after = gpu.free_memory().unwrap();
-    assert!(after >= free, "{} bytes of the GPU are gone after {cycles} cycles", free - after);
+    assert!(after >= free, "{} bytes of the GPU are leaked after {cycles} cycles", free - after);
     println!(
         "- {cycles} times made, converted, multiplied, dropped: {free} bytes of the GPU free before, {after} after"
     );

@@ -1,5 +1,5 @@
-//! What fails gives an error that says what and why, frees what it had, and leaves the process usable. Failures that
-//! break a GPU's context are brought about in processes of their own.
+//! A failure gives an error that says what failed and why, frees its memory, and leaves the process usable. Failures that
+//! break a GPU's context run in processes of their own.
 
 use std::process::{Command, ExitCode};
 
@@ -14,10 +14,10 @@ use warp_spmv::solver::dense::{Axpby, FIRST_SLOT, ONE, Space};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions};
 
-/// What this program is called with to fail on purpose.
+/// Flag that makes this program fail on purpose.
 pub const FLAG: &str = "--fail=";
 
-/// A failure that breaks a context, or a machine without a GPU: its name, and the process's environment.
+/// Failures that break a context, and machines without a GPU: name and environment of the process.
 const FAILURES: &[(&str, &[(&str, &str)])] =
     &[("kernel", &[]), ("no-device", &[("CUDA_VISIBLE_DEVICES", "-1")]), ("too-many-devices", &[])];
 
@@ -25,7 +25,7 @@ fn matrix() -> Csr<f64> {
     "stencil:5:40x30".parse::<Generator>().unwrap().generate().unwrap()
 }
 
-/// A multiplication by ones, which gives the row sums.
+/// Multiplies by ones, which gives the row sums.
 fn multiply<E: Executor>(executor: &E) -> Result<Vec<f64>, Error> {
     let matrix = matrix();
     let x = executor.upload(vec![1.0; matrix.columns()])?;
@@ -53,37 +53,37 @@ pub fn check_failures(gpu: &Cuda) {
         let output =
             Command::new(&program).arg(format!("{FLAG}{failure}")).envs(environment.iter().copied()).output().unwrap();
         let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        // No panic, no abort: the child says so by itself.
+        // No panic, no abort: the child reports the failure and exits by itself.
         assert!(output.status.success() && error.is_empty(), "{failure}: {}: {out}{error}", output.status);
         println!("- failure \"{failure}\": {}", out.trim());
     }
 }
 
-/// More memory than there is: an error that says how much, and nothing of it stays.
+/// Allocations beyond the memory of the GPU: an error that gives the size, and nothing stays allocated.
 fn check_out_of_memory(gpu: &Cuda) {
     let (before, free) = (gpu.memory_use().now, gpu.free_memory().unwrap());
     let error = gpu.zeros::<f64>(1 << 42).err().expect("no GPU has 32 TiB");
     assert_eq!(error.to_string(), "out of memory: 35184372088832 bytes for an array on the GPU");
-    // One array that fits, and another that does not any more.
+    // One array that fits, and a second one that no longer does.
     let most = (free / 8) as usize / 10 * 9;
     let large: CudaBuffer<f64> = gpu.zeros(most).unwrap();
-    let error = gpu.zeros::<f64>(most).err().expect("there is no memory for two");
+    let error = gpu.zeros::<f64>(most).err().expect("there is no memory for two arrays");
     assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
     assert!(matches!(gpu.duplicate(&large), Err(Error::OutOfMemory { .. })));
     assert_eq!(multiply(gpu).unwrap(), expected());
     drop(large);
     assert_eq!(gpu.memory_use().now, before);
-    assert!(gpu.zeros::<f64>(most).is_ok(), "what was freed can be had again");
+    assert!(gpu.zeros::<f64>(most).is_ok(), "freed memory can be allocated again");
     println!("- out of memory: \"{error}\", and the next multiplication is right");
 }
 
-/// Several executors by turns, each of whose calls finds another one's context or none current.
+/// Several executors by turns: each call finds the context of another one, or none, current.
 fn check_other_contexts(gpu: &Cuda) {
     let others = [Cuda::new(0).unwrap(), Cuda::new(0).unwrap()];
     for executor in [gpu, &others[0], &others[1], gpu] {
         assert_eq!(multiply(executor).unwrap(), expected());
     }
-    // A thread that has no context, with an array that another thread made.
+    // A thread without a context, with an array made by another thread.
     let array = gpu.upload(vec![1.0f32; 1000]).unwrap();
     let before = gpu.memory_use().now;
     std::thread::scope(|scope| {
@@ -94,7 +94,7 @@ fn check_other_contexts(gpu: &Cuda) {
     });
     let free = gpu.free_memory().unwrap();
     let large = gpu.zeros::<f64>(1 << 24).unwrap();
-    // Freed on a thread that never made a call.
+    // Freed on a thread that has made no other call.
     std::thread::spawn(move || drop(large)).join().unwrap();
     assert_eq!(gpu.memory_use().now, before);
     assert_eq!(gpu.free_memory().unwrap(), free, "an array that is dropped on another thread is freed");
@@ -109,8 +109,8 @@ fn check_arrays_outlive_executors() {
     println!("- an array that outlives its executor: freed");
 }
 
-/// Memory of arrays that are dropped while kernels of this executor, or of another one, still read them, and that is
-/// overwritten by the next array at once.
+/// Memory of arrays dropped while kernels of this executor, or of another one, still read them: the next array
+/// overwrites it at once.
 fn check_memory_is_used_again() {
     let (own, other) = (Cuda::new(0).unwrap(), Cuda::new(0).unwrap());
     let drop_while_used = || {
@@ -127,7 +127,7 @@ fn check_memory_is_used_again() {
     other.release_memory().unwrap();
     assert!(own.kept_memory() < kept, "{kept} bytes are still kept");
     assert_eq!(own.free_memory().unwrap(), free);
-    println!("- memory of dropped arrays is used again after what reads them, and given back");
+    println!("- memory of dropped arrays is reused after their readers finish, and released");
 }
 
 fn drop_while_used_by(own: &Cuda, executor: &Cuda) {
@@ -141,7 +141,7 @@ fn drop_while_used_by(own: &Cuda, executor: &Cuda) {
         let x = own.upload(vec![number as f64; columns]).unwrap();
         match plan.apply(1.0, &x, 0.0, y) {
             Err(Error::Foreign { .. }) => {
-                // The copy comes after the upload, and the end of the array after the copy.
+                // The copy waits for the upload, and freeing the array waits for the copy.
                 let copy = executor.copy_of(&x).unwrap();
                 drop(x);
                 plan.apply(1.0, &copy, 0.0, y).unwrap();
@@ -158,7 +158,7 @@ fn drop_while_used_by(own: &Cuda, executor: &Cuda) {
     }
 }
 
-/// Arrays of another executor are refused wherever one can be given, and nothing is changed then.
+/// Arrays of another executor are refused wherever an array is accepted, and nothing is changed.
 fn check_arrays_of_others(gpu: &Cuda) {
     let other = Cuda::new(0).unwrap();
     check_arrays_of(&other, gpu);
@@ -198,10 +198,10 @@ fn check_arrays_of(other: &Cuda, gpu: &Cuda) {
     assert!(foreign(space.pass(Axpby, [ONE, ONE], [&theirs], [&mut y])));
 }
 
-/// Two GPUs of one machine: each has its own arrays, whose memory goes back to it whichever context is current.
+/// Two GPUs of one machine: each has its own arrays, whose memory returns to it whichever context is current.
 fn check_two_gpus(gpu: &Cuda) {
     let Ok(other) = Cuda::new(1) else {
-        println!("- two GPUs: there is one");
+        println!("- two GPUs: only one is present");
         return;
     };
     check_arrays_of(&other, gpu);
@@ -219,7 +219,7 @@ fn check_two_gpus(gpu: &Cuda) {
     });
     let free = [gpu, &other].map(|executor| executor.free_memory().unwrap());
     let arrays = [gpu, &other].map(|executor| executor.zeros::<f64>(1 << 24).unwrap());
-    // The context of the first is current on this thread, none on the other.
+    // The context of the first GPU is current on this thread, none on the other thread.
     gpu.synchronize().unwrap();
     let [mine, theirs] = arrays;
     drop(theirs);
@@ -232,12 +232,12 @@ fn check_two_gpus(gpu: &Cuda) {
     println!("- two GPUs by turns and at once: right, arrays of the other one are refused, and all is freed");
 }
 
-/// What a recording cannot keep is done all the same: kernels of another handle of the executor, which are gone with it.
+/// Work that a recording cannot keep still runs: kernels of another handle of the executor, which are dropped with it.
 fn check_recordings_of_several_handles(gpu: &Cuda) {
     let (_, archive) = ARCHIVES.iter().min_by_key(|(capability, _)| capability).expect("there is PTX");
     let mut archive = zip::ZipArchive::new(std::io::Cursor::new(*archive)).unwrap();
     let text = std::io::read_to_string(archive.by_name("csr_vector_f64.ptx").unwrap()).unwrap();
-    // SAFETY: it is the library's own.
+    // SAFETY: the PTX is the library's own.
     let other = unsafe { gpu.clone().with_ptx(text) };
     let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
     let mut ys = [gpu.zeros(matrix().rows()).unwrap(), gpu.zeros(matrix().rows()).unwrap()];
@@ -249,14 +249,14 @@ fn check_recordings_of_several_handles(gpu: &Cuda) {
         })
         .unwrap();
     }
-    // y halves before each product: six times s is s (2 - 2^-5).
+    // Each product halves y first: six products with the sum s give s (2 - 2^-5).
     let expected: Vec<_> = expected().iter().map(|sum| sum * (2.0 - 0.5f64.powi(5))).collect();
     drop((plans, other));
     assert!(ys.iter().all(|y| gpu.download(y).unwrap() == expected));
     println!("- recordings with kernels of two handles: not kept, and right");
 }
 
-/// A recording is done anew when an array of it was freed, by whichever thread, and when the memory is another array's.
+/// Work is recorded again when one of its arrays was freed, by whichever thread, and when another array has its memory.
 fn check_recordings_and_freed_arrays(gpu: &Cuda) {
     let mut plan = Plan::with_format(gpu, matrix(), Format::COO).unwrap();
     let sums = expected();
@@ -272,15 +272,15 @@ fn check_recordings_and_freed_arrays(gpu: &Cuda) {
         drop(gpu.upload(vec![f64::NAN; matrix().columns()]).unwrap());
     };
     (1..20).for_each(|factor| check(f64::from(factor)));
-    // And while another thread frees arrays.
+    // The same while another thread frees arrays.
     std::thread::scope(|scope| {
         scope.spawn(|| (0..5000).for_each(|_| drop(gpu.upload(vec![f64::NAN; matrix().columns()]).unwrap())));
         (1..100).for_each(|factor| check(f64::from(factor)));
     });
-    println!("- recordings whose arrays are freed by other threads: done anew, and right");
+    println!("- recordings whose arrays are freed by other threads: recorded again, and right");
 }
 
-/// A recording goes on with new values where they are copied to the old ones' place, and is done anew where the matrix is
+/// A recording stays valid if new values are copied over the old ones; work is recorded again if the matrix is
 /// converted again.
 fn check_recordings_and_new_values(gpu: &Cuda) {
     let sums = expected();
@@ -290,7 +290,7 @@ fn check_recordings_and_new_values(gpu: &Cuda) {
         let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
         let mut y = gpu.zeros(matrix().rows()).unwrap();
         let values = |factor: f64| gpu.upload(matrix().values().iter().map(|value| factor * value).collect()).unwrap();
-        // Freeing any array ends a recording, so all are there until the end.
+        // Freeing any array ends a recording, so all are kept until the end.
         let all = [2.0, 3.0, 4.0].map(|factor| (factor, values(factor)));
         let mut recording = Default::default();
         let mut done = 0;
@@ -310,16 +310,16 @@ fn check_recordings_and_new_values(gpu: &Cuda) {
             assert_eq!(done - before, again, "{format}, factor {factor}: the work was done");
         }
     }
-    println!("- recordings of plans that get new values: kept in CSR and COO, otherwise done anew, and right");
+    println!("- recordings of plans that get new values: kept in CSR and COO, otherwise recorded again, and right");
 }
 
-/// What a process does that was started to fail. It must end by itself.
+/// Runs `failure` in a process started for it, which must exit by itself.
 pub fn fail(failure: &str) -> ExitCode {
     match failure {
         "kernel" => fail_in_a_kernel(),
         "no-device" => find_no_device(0),
         "too-many-devices" => find_no_device(1000),
-        _ => panic!("no failure is called {failure}"),
+        _ => panic!("there is no failure named {failure}"),
     }
     ExitCode::SUCCESS
 }
@@ -332,8 +332,8 @@ fn find_no_device(number: u32) {
     println!("\"{error}\", and the CPU multiplies");
 }
 
-/// A kernel that writes where nothing is breaks the context: every call is an error then, nothing panics, and when all
-/// is dropped a new executor works.
+/// A kernel that writes to unmapped memory breaks the context: every later call is an error, nothing panics, and once
+/// everything is dropped a new executor works.
 fn fail_in_a_kernel() {
     let gpu = Cuda::new(0).unwrap();
     let sums = multiply(&gpu).unwrap();
@@ -345,12 +345,12 @@ fn fail_in_a_kernel() {
     let nothing = GlobalMut::from_device(1 << 46, 1 << 20, owner);
     let kernel = Scale { count: 1 << 20, beta: 2.0f64, y: nothing };
     let grid = Grid { blocks: 64, threads_per_block: 128, shared_bytes: 0 };
-    // SAFETY: none: the kernel accesses an address that no array has, which the GPU refuses. This process expects it.
+    // SAFETY: none: the kernel accesses an address outside all arrays, which the GPU refuses. This process expects it.
     let launched = unsafe { gpu.launch(&Launch::new(grid, kernel)) };
     let error = launched.and_then(|()| gpu.synchronize()).expect_err("the kernel fails");
     let message = error.to_string();
     assert!(message.contains("scale_f64") && message.lines().count() == 1, "{message}");
-    // Everything fails from here on, and says so.
+    // From here on, every call returns an error.
     let failures = [
         gpu.synchronize().err(),
         gpu.download(&array).err(),
@@ -364,7 +364,7 @@ fn fail_in_a_kernel() {
     for (place, error) in failures.iter().enumerate() {
         assert!(matches!(error, Some(Error::Cuda { .. })), "call {place}: {error:?}");
     }
-    // The CPU is as before.
+    // The CPU still works.
     assert_eq!(expected(), sums);
     drop((plan, x, y, array));
     drop(gpu);
@@ -373,8 +373,8 @@ fn fail_in_a_kernel() {
             assert_eq!(again, sums);
             "a new executor works"
         }
-        // Some drivers refuse a process whose kernel failed for ever.
-        Err(Error::Unavailable { .. } | Error::Cuda { .. }) => "the driver gives this process no new context",
+        // Some drivers permanently refuse a process whose kernel failed.
+        Err(Error::Unavailable { .. } | Error::Cuda { .. }) => "the driver refuses this process a new context",
         Err(other) => panic!("{other}"),
     };
     println!("\"{message}\", {} later calls are errors, the CPU multiplies, {again}", failures.len());

@@ -1,9 +1,9 @@
-//! The GPU program: every kernel on a real GPU against the exact result, then its times against the memory's.
+//! The GPU program: checks every kernel on a real GPU against the exact result, then measures times.
 //!
-//! `cargo test --release --features cuda --test gpu` runs it where there is a GPU, and says so where there is
-//! none. The program can also be carried to another machine:
-//! `gpu [--quick] [--only=PART ...] [--format=FORMAT ...] [MATRIX.mtx ...]`; it needs nothing of the source tree. It
-//! prints Markdown, and exits with 1 when anything is wrong.
+//! `cargo test --release --features cuda --test gpu` runs it, and reports that it was skipped if there is no GPU. The
+//! program can also be copied to another machine:
+//! `gpu [--quick] [--only=PART ...] [--format=FORMAT ...] [MATRIX.mtx ...]`; it needs nothing from the source tree. It
+//! prints Markdown, and exits with a non-zero status if anything is wrong.
 
 mod borrowed;
 mod endurance;
@@ -65,12 +65,12 @@ use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, MethodName, Minres, Options
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Complex, Format, Layout, Multivector, Plan, Real, Scalar};
 
-/// What is asked for.
+/// Command-line arguments.
 struct Arguments {
     quick: bool,
-    /// Names of [`PARTS`]; all where there is none.
+    /// Names of [`PARTS`]; empty for all.
     only: Vec<String>,
-    /// What the parts that go through all formats go through.
+    /// Formats checked by the parts that iterate over formats.
     formats: Vec<Format>,
     files: Vec<String>,
 }
@@ -84,7 +84,7 @@ impl Arguments {
             } else if let Some(name) = argument.strip_prefix("--only=") {
                 if PARTS.iter().all(|part| part.0 != name) {
                     let names: Vec<_> = PARTS.iter().map(|part| part.0).collect();
-                    return Err(format!("there is no part '{name}', but {}", names.join(", ")));
+                    return Err(format!("unknown part '{name}': expected {}", names.join(", ")));
                 }
                 parsed.only.push(name.to_owned());
             } else if let Some(name) = argument.strip_prefix("--format=") {
@@ -92,7 +92,7 @@ impl Arguments {
             } else if argument.ends_with(".mtx") {
                 parsed.files.push(argument);
             }
-            // Whatever else `cargo test` hands to every test program.
+            // Ignores what else `cargo test` passes to every test program.
         }
         if parsed.formats.is_empty() {
             parsed.formats = Format::ALL.to_vec();
@@ -104,7 +104,7 @@ impl Arguments {
         if self.quick { &Times::QUICK } else { &Times::ALL }
     }
 
-    /// A grid whose solution takes long enough for recorded launches to count, but under a sanitizer.
+    /// A grid whose solution takes long enough for recorded launches to matter, except under a sanitizer.
     fn cube(&self) -> &'static str {
         if self.quick { "stencil:7:20" } else { "stencil:7:64" }
     }
@@ -118,7 +118,7 @@ macro_rules! check_solver {
     }};
 }
 
-/// A check of a method that says for itself what is right.
+/// A check of a method with its own criterion.
 macro_rules! in_both_precisions {
     ($gpu:expr, $check:ident) => {{
         $check::<f32, _>($gpu);
@@ -139,7 +139,7 @@ macro_rules! in_all_types {
 
 type Part = (&'static str, fn(&Cuda, &Arguments));
 
-/// What is checked, in this order.
+/// All checks, in order.
 const PARTS: &[Part] = &[
     ("conformance", |gpu, _| check_conformance(gpu)),
     ("formats", |gpu, arguments| {
@@ -152,7 +152,7 @@ const PARTS: &[Part] = &[
         check_updates::<f32, _>(gpu, 1);
         check_updates::<f64, _>(gpu, 1);
         let kept = check_kept_places::<f32, _>(gpu, 1) + check_kept_places::<f64, _>(gpu, 1);
-        println!("- new values in every format, float32 and float64: the bits of a new plan; {kept} by places");
+        println!("- new values in every format, float32 and float64: the bits of a new plan; {kept} by kept places");
     }),
     ("fused", |gpu, arguments| {
         check_epilogues::<f32>(gpu, &arguments.formats);
@@ -192,7 +192,7 @@ const PARTS: &[Part] = &[
         check_preconditioning::<f64>(gpu, arguments.cube());
         check_refinement(gpu);
         check_rounded_corrections(gpu, MethodName::ALL);
-        println!("- refinement in float64 of what Cg finds in float32: right");
+        println!("- refinement in float64 of solutions that Cg finds in float32: right");
     }),
     ("complex-solvers", |gpu, _| {
         check_complex_solvers::<Complex<f32>>(gpu);
@@ -226,7 +226,7 @@ const PARTS: &[Part] = &[
     }),
     #[cfg(feature = "peers")]
     ("sparse-product-times", |gpu, arguments| {
-        // Only where it is asked for.
+        // Only on request.
         if !arguments.only.is_empty() {
             sparse_product_times::time_sparse_products::<f32>(gpu);
             sparse_product_times::time_sparse_products::<f64>(gpu);
@@ -302,16 +302,19 @@ fn check_scenarios<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
     }
 }
 
-/// Values in every type that is narrower than `T`, in every format that can: the bits of the same values as they are.
+/// Values in every type narrower than `T`, in every format that supports it: the same bits as with those values in `T`.
 fn check_narrow_values<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
-    // The last for many tiles, and more rows than there are threads at a time.
+    // The last two have many tiles, and more rows than threads at a time.
     let mut matrices = matrices::<T>();
     matrices.extend(["stencil:27:40", "stencil:7:90"].map(|name| (name.into(), generated(name))));
     for &format in formats {
         let right: usize = matrices.iter().map(|(name, matrix)| check_narrow(gpu, name, matrix, format)).sum();
         if format.multiplies_narrow() {
             check_rounded::<T, _>(gpu, format);
-            println!("- {format}, {}: {right} products with narrow values have the bits of those without", T::NAME);
+            println!(
+                "- {format}, {}: {right} products with narrow values have the same bits as with full ones",
+                T::NAME
+            );
         }
     }
 }
@@ -319,7 +322,7 @@ fn check_narrow_values<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
 /// Products with an epilogue, in a kernel of the format or in a pass after it.
 fn check_epilogues<T: Real>(gpu: &Cuda, formats: &[Format]) {
     let mut matrices = matrices::<T>();
-    // More rows than there are threads at a time.
+    // More rows than threads at a time.
     matrices.push(("stencil:7:90".into(), generated("stencil:7:90")));
     for &format in formats {
         let once = || matrices.iter().map(|(name, matrix)| check_fused(gpu, name, matrix, format, true));
@@ -372,7 +375,7 @@ fn check_transposes<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
     }
 }
 
-/// The transpose stored besides the matrix: right, the same bits twice, and new values.
+/// The transpose stored beside the matrix: right, the same bits twice, and with new values.
 fn check_stored_transposes<T: Scalar>(gpu: &Cuda) {
     let formats = [Format::CSR_TILED, Format::SELL_P, Format::COO, Format::ELL];
     for (name, matrix) in matrices::<T>() {
@@ -381,12 +384,15 @@ fn check_stored_transposes<T: Scalar>(gpu: &Cuda) {
     println!("- stored transposes, {}: right, the same bits twice, also with new values", T::NAME);
 }
 
-/// Levels of multigrid are the CPU's, and a cycle over them has the same bits every time.
+/// Multigrid levels equal those of the CPU, and a cycle over them gives the same bits every time.
 fn check_multigrid<T: Scalar>(gpu: &Cuda) {
     check_transposes_there::<T, _>(gpu);
     let first = check_levels::<T, _>(gpu);
     assert!((0..10).all(|_| check_levels::<T, _>(gpu) == first));
-    println!("- transposes and levels of multigrid, {}: those of the CPU, the same bits every time", T::NAME);
+    println!(
+        "- transposes and levels of multigrid, {}: equal to equal to those of the CPU, the same bits every time",
+        T::NAME
+    );
 }
 
 /// Products of two sparse matrices.
@@ -404,7 +410,7 @@ fn check_sparse<T: Scalar>(gpu: &Cuda) {
     );
 }
 
-/// What solvers need of dense vectors.
+/// Operations on dense vectors that solvers need.
 fn check_dense<T: Real>(gpu: &Cuda) {
     check_passes::<T, _>(gpu);
     check_columns::<T, _>(gpu);
@@ -415,13 +421,13 @@ fn check_dense<T: Real>(gpu: &Cuda) {
     println!("- dense vectors, {}: passes, sums, blocks of columns, programs, stops, bad operands: right", T::NAME);
 }
 
-/// A tolerance that the precision allows: the condition of stencil:7:64, 1700, times the roundoff of float32 is 1e-4.
+/// A tolerance that the precision allows: the condition number of stencil:7:64, 1700, times the roundoff of float32 is 1e-4.
 fn options<T: Real>() -> Options {
     let relative_tolerance = if T::UNIT_ROUNDOFF > 1e-9 { 1e-3 } else { 1e-8 };
     Options { relative_tolerance, ..Options::default() }
 }
 
-/// A solver, on matrices that are checked and on one that takes long enough for recorded launches to count.
+/// Checks a solver, then runs it on a matrix that takes long enough for recorded launches to matter.
 fn check_method<T: Real, M>(gpu: &Cuda, cube: &str, method: M, families: &[Family<T>])
 where
     M: Method<T, Cuda> + std::fmt::Debug,
@@ -441,7 +447,7 @@ where
     assert_eq!(report.outcome, Outcome::Converged, "{method:?}: {report:?}");
     assert!(first == second, "{method:?}: not the same bits twice");
     println!(
-        "- {method:?}, {}: right, {most} iterations at most; {cube} in {} iterations and {:.1} ms, the same \
+        "- {method:?}, {}: right, at most {most} iterations; {cube} in {} iterations and {:.1} ms, the same \
          bits twice",
         T::NAME,
         report.iterations,
@@ -458,7 +464,7 @@ fn check_complex_solvers<T: Scalar>(gpu: &Cuda) {
     println!("- solvers, eigenvalue methods and preconditioners, {}: right", T::NAME);
 }
 
-/// Preconditioners, on matrices that are checked and on one that is larger.
+/// Checks preconditioners, then runs them on a larger matrix.
 fn check_preconditioning<T: Real>(gpu: &Cuda, cube: &str) {
     let checked = check_preconditioners::<T, _>(gpu);
     check_preconditioned::<T, _>(gpu);

@@ -1,5 +1,5 @@
-//! Times that `warp-spmv bench` does not take: of several vectors, of the transposed matrix, and of copies between host
-//! and GPU.
+//! Times that `warp-spmv bench` does not measure: several vectors, the transposed matrix, new values, and copies
+//! between host and GPU.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan, PlanOptions};
 
 use crate::scenarios::Numbers;
 
-/// The formats that several vectors and the transposed matrix are timed in.
+/// Formats in which several vectors and the transposed matrix are timed.
 const VECTOR_FORMATS: &[&str] = &["csr-vector", "coo", "sell-p", "bcsr-3x3"];
 
-/// The formats that get new values.
+/// Formats in which new values are timed.
 const UPDATED_FORMATS: &[&str] =
     &["csr-tiled", "coo", "ell", "sell-p", "sell-16", "dia", "bcsr-3x3", "bellpack-3x3", "cmrs-8", "hyb", "coo-16"];
 
-/// Bytes of the arrays that are copied: some that the driver copies, and some that go through page-locked memory.
+/// Sizes in bytes of the copied arrays: the driver copies some, others go through page-locked memory.
 const COPIED: &[usize] = &[1 << 20, 16 << 20, 256 << 20, 2 << 30];
 
 /// Times everything and prints it as Markdown.
@@ -39,14 +39,14 @@ pub fn measure(gpu: &Cuda) -> Result<(), Error> {
             measure_updates(gpu, text, &matrix, format.parse()?)?;
         }
     }
-    println!("\n| bytes | to the GPU, GB/s | and back, GB/s | making and freeing an array, ms |\n|---|---|---|---|");
+    println!("\n| bytes | to the GPU, GB/s | back, GB/s | allocating and freeing an array, ms |\n|---|---|---|---|");
     for &bytes in COPIED {
         measure_copies(gpu, bytes)?;
     }
     Ok(())
 }
 
-/// New values for the same pattern, by converting again and by the kept places.
+/// Times new values for the same pattern, by converting again and by the kept places.
 fn measure_updates(gpu: &Cuda, name: &str, matrix: &Csr<f64>, format: Format) -> Result<(), Error> {
     let values = gpu.upload(Numbers::new(3).vector::<f64>(matrix.nnz()))?;
     let x = gpu.upload(Numbers::new(2).vector::<f64>(matrix.columns()))?;
@@ -55,7 +55,7 @@ fn measure_updates(gpu: &Cuda, name: &str, matrix: &Csr<f64>, format: Format) ->
     for keep_places in [false, true] {
         let options = PlanOptions { updates: true, keep_places, ..PlanOptions::default() };
         let mut plan = match Plan::with_options(gpu, matrix.clone(), format, options) {
-            // Another matrix is one for it.
+            // Another matrix suits the format.
             Err(Error::Fill { .. }) => return Ok(()),
             plan => plan?,
         };
@@ -69,7 +69,7 @@ fn measure_updates(gpu: &Cuda, name: &str, matrix: &Csr<f64>, format: Format) ->
     Ok(())
 }
 
-/// Several vectors in row-major layout, and the transposed matrix. That they are right is checked elsewhere.
+/// Times several vectors in row-major layout, and the transposed matrix. Their results are checked elsewhere.
 fn measure_vectors(gpu: &Cuda, name: &str, matrix: &Csr<f64>, format: Format) -> Result<(), Error> {
     let mut plan = Plan::with_format(gpu, matrix.clone(), format)?;
     let mut numbers = Numbers::new(2);
@@ -96,7 +96,7 @@ fn measure_vectors(gpu: &Cuda, name: &str, matrix: &Csr<f64>, format: Format) ->
     Ok(())
 }
 
-/// The rate of copies, allocations included, and what an allocation takes; the fastest of some.
+/// Measures the rate of copies, including allocation, and the time of an allocation: the fastest of 5 runs.
 fn measure_copies(gpu: &Cuda, bytes: usize) -> Result<(), Error> {
     let array: Vec<f64> = Numbers::new(3).vector(bytes / size_of::<f64>());
     let mut best = [Duration::MAX; 3];
@@ -123,7 +123,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// First quartile, median and third quartile of 50 runs after 5 that warm up.
+/// First quartile, median and third quartile of 50 runs after 5 warm-up runs.
 fn quartiles(gpu: &Cuda, mut work: impl FnMut() -> Result<(), Error>) -> Result<[Duration; 3], Error> {
     for _ in 0..5 {
         work()?;

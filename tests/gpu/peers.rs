@@ -1,4 +1,4 @@
-//! The rivals on the GPU give right results.
+//! Peer libraries on the GPU give right results.
 
 use lab::peers::{BOUND, Peer, PeerError, Peers, Stop, WithPeers, conjugate_gradients};
 use warp_spmv::executor::{Cuda, Executor};
@@ -9,7 +9,7 @@ use warp_spmv::{Csr, Error, Layout, Multivector, Real};
 
 use crate::scenarios::Numbers;
 
-/// α, and β: with β = 0, y is poisoned.
+/// Pairs of α and β; with β = 0, y is filled with NaN.
 const FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (2.0, 0.0), (1.5, -0.5)];
 
 const ONE: Multivector = Multivector { vectors: 1, layout: Layout::ColumnMajor };
@@ -19,7 +19,7 @@ pub fn check_peers<T: Real>(gpu: &Cuda) {
     check_each(gpu, gpu.peers::<T>(), ONE);
 }
 
-/// Multiplies them by several vectors with every peer that does.
+/// Multiplies the same matrices by several vectors with every peer that supports it.
 pub fn check_multivector_peers<T: Real>(gpu: &Cuda) {
     for vectors in [1, 4, 33] {
         for layout in [Layout::RowMajor, Layout::ColumnMajor] {
@@ -51,15 +51,15 @@ fn check_each<T: Real>(gpu: &Cuda, peers: Peers<'_, T, Cuda>, shape: Multivector
             }
         }
         println!(
-            "- {}, {}, {}: {right} matrices right, worst error {worst:.2} of its bound; told: {}",
+            "- {}, {}, {}: {right} matrices right, worst error {worst:.2} of its bound; strategy: {}",
             peer.name(),
             T::NAME,
             peer.library(),
             strategy.as_deref().unwrap_or("nothing")
         );
         refused.iter().for_each(|refused| println!("  - refused: {refused}"));
-        // An algorithm for several vectors may not take the layout.
-        assert!(right > 0 || shape != ONE, "{} takes no matrix at all", peer.name());
+        // An algorithm for several vectors may not support the layout.
+        assert!(right > 0 || shape != ONE, "{} refuses every matrix", peer.name());
     }
 }
 
@@ -102,7 +102,7 @@ pub fn check_peer_solvers<T: Real>(gpu: &Cuda) {
     );
 }
 
-/// What the peer was told, and the worst error over its bound; or why it does not take the matrix.
+/// Returns the peer's strategy and the worst error relative to its bound, or why the peer refuses the matrix.
 fn check_peer<T: Real>(
     gpu: &Cuda,
     peer: &dyn Peer<T, Cuda>,
@@ -115,11 +115,11 @@ fn check_peer<T: Real>(
     let x = numbers.vector::<T>(columns * shape.vectors);
     let y = numbers.vector::<T>(rows * shape.vectors);
     let on_gpu = matrix.clone().upload(gpu)?;
-    // Not those that are multiplied: a peer may not hold on to what it was shown.
+    // Not the arrays that are multiplied: a peer must not keep those it was prepared with.
     let (shown_x, mut shown_y) = (gpu.zeros(x.len())?, gpu.zeros(y.len())?);
     let mut prepared = match peer.prepare(&on_gpu, &shown_x, &mut shown_y) {
         Ok(prepared) => prepared,
-        // A format that pads may refuse, and whether offsets may be wider than columns is for the library to say.
+        // A padded format may refuse, and a library may not support offsets wider than columns.
         Err(refused @ PeerError::Failed(Error::Fill { .. })) => return Ok(Err(refused)),
         Err(PeerError::Failed(error)) if !matches!(on_gpu.row_offsets(), Offsets::Wide(_)) => return Err(error),
         Err(refused) => return Ok(Err(refused)),

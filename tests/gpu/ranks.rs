@@ -1,5 +1,5 @@
-//! Ranks that are threads, two on the first GPU and one on each that there is: every way of exchange against one rank, and
-//! against each other bit by bit; a rank that dies, and one that is silent.
+//! Ranks as threads, two on the first GPU and one per GPU: every exchange route against a single rank, and against the
+//! route through the host bit by bit; a rank that dies, and one that is silent.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::scenarios::parts::check_parts_of_arrays;
 use crate::scenarios::{Numbers, factor, generated, matrices};
 use crate::solvers::solver::{check_report, laplacian, options, relative_residual};
 
-/// Ranks, and whether each has a GPU of its own.
+/// Numbers of ranks and of GPUs, which the ranks take in turn.
 #[derive(Clone, Copy)]
 struct World {
     ranks: usize,
@@ -34,7 +34,7 @@ impl World {
     }
 }
 
-/// How long ranks may be silent here.
+/// Longest silence of a rank allowed here.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub fn check_ranks() {
@@ -57,11 +57,15 @@ pub fn check_ranks() {
                 + check_products::<Complex<f64>>(world, route);
             let methods = check_methods(world, route);
             println!(
-                "- {}, {engine}: {products} products and {methods} solutions right, those through the host",
+                "- {}, {engine}: {products} products and {methods} solutions right, equal to those through the host",
                 world.name()
             );
             for (what, time) in [("dies", check_death(world, route)), ("is silent", check_silence(world, route))] {
-                println!("- {}, {engine}: a rank that {what} ends all after {:.1} s", world.name(), time.as_secs_f64());
+                println!(
+                    "- {}, {engine}: a rank that {what} stops all others after {:.1} s",
+                    world.name(),
+                    time.as_secs_f64()
+                );
             }
             print_timelines(world, route);
         }
@@ -72,7 +76,7 @@ fn on_ranks<R: Send>(world: World, work: impl Fn(&Communicator) -> Result<R, Err
     threads::run_with(world.ranks, Options { timeout: Some(TIMEOUT) }, work)
 }
 
-/// The rank's part of a matrix.
+/// Returns the rank's part of a matrix.
 fn part<T: Scalar>(
     communicator: &Communicator,
     gpu: &Cuda,
@@ -91,7 +95,7 @@ fn engine(communicator: &Communicator, world: World, route: Route) -> Result<Str
     Ok(part(communicator, &world.of(communicator), &matrix, &distribution, &options)?.engine().to_string())
 }
 
-/// Memory that arrays get from now on has been full of NaN.
+/// Fills memory that later arrays reuse with NaN.
 fn poison<T: Scalar>(gpu: &Cuda) {
     let poison = gpu.upload(vec![T::from_f64(f64::NAN); 1 << 20]).unwrap();
     let (mut reachable, _) = gpu.reachable::<T>(1 << 20).unwrap();
@@ -99,7 +103,7 @@ fn poison<T: Scalar>(gpu: &Cuda) {
     gpu.synchronize().unwrap();
 }
 
-/// Matrices whose halos are of nothing, of everything, and of one rank alone.
+/// Matrices whose halos are empty, contain everything, or come from one rank alone.
 fn with_halos<T: Scalar>() -> Vec<(String, Csr<T>)> {
     type HasEntry = fn(u32, u32) -> bool;
     let size = 40_u32;
@@ -125,21 +129,21 @@ fn bits<T: Scalar>(vector: &[T]) -> Vec<u64> {
     vector.iter().flat_map(|element| element.parts()).map(f64::to_bits).collect()
 }
 
-/// Products that are queued before the first of them is looked at.
+/// Number of products queued before the first result is read.
 const QUEUED: usize = 5;
 
-/// A matrix, how it is divided and stored, and its vectors.
+/// A matrix, its distribution and storage, and its vectors.
 struct Case<T: Scalar> {
     name: String,
     matrix: Csr<T>,
     distribution: Distribution,
-    /// Of the entries in columns of other ranks.
+    /// Format of the entries in columns of other ranks.
     remote: Format,
     xs: Vec<Vec<T>>,
     old_y: Vec<T>,
 }
 
-/// The matrices with halos, each with all ranks at work, and with all rows on the last of them and x on all.
+/// The matrices with halos, each with rows on all ranks, and with all rows on the last rank and x on all.
 fn cases<T: Scalar>(world: World) -> Vec<Case<T>> {
     let mut cases = Vec::new();
     for (number, (name, matrix)) in with_halos::<T>().into_iter().enumerate() {
@@ -164,8 +168,8 @@ fn cases<T: Scalar>(world: World) -> Vec<Case<T>> {
 }
 
 impl<T: Scalar> Case<T> {
-    /// Several products that are queued one after the other with other vectors, and of several vectors at once, right on
-    /// this rank: their bits.
+    /// Checks this rank's part of several queued products with different vectors, and of products with several vectors
+    /// at once, and returns their bits.
     fn products(&self, communicator: &Communicator, world: World, route: Route) -> Result<Vec<Vec<u64>>, Error> {
         let Self { name, matrix, distribution, remote, xs, old_y } = self;
         let (rank, gpu, rows) = (communicator.rank(), world.of(communicator), matrix.rows());
@@ -182,7 +186,7 @@ impl<T: Scalar> Case<T> {
         let mut results = Vec::new();
         for (alpha, beta) in [(T::ONE, T::ZERO), (factor::<T>(1.5), factor(-0.5))] {
             let start = if beta == T::ZERO { vec![T::from_f64(f64::NAN); rows] } else { old_y.clone() };
-            // All queued before the first is looked at.
+            // All queued before the first result is read.
             let mut ys = Vec::new();
             for x in xs {
                 let x = gpu.upload(own(x, &distribution.columns))?;
@@ -216,8 +220,8 @@ impl<T: Scalar> Case<T> {
     }
 }
 
-/// All cases by a way of exchanges: right, and those through the host bit by bit. How many products. The ranks stay the same,
-/// for NCCL takes a second to find them.
+/// Checks that all cases by `route` are right and equal those through the host bit by bit. Returns the number of
+/// products. The ranks are reused, since NCCL takes a second to connect them.
 fn check_products<T: Scalar>(world: World, route: Route) -> usize {
     let cases = cases::<T>(world);
     let of = |route: Route| {
@@ -232,13 +236,13 @@ fn check_products<T: Scalar>(world: World, route: Route) -> usize {
             let of_rank = |products: &[Vec<Vec<Vec<u64>>>]| products[rank][number].clone();
             let (own, again, by_host) = (of_rank(&by_route), of_rank(&again), of_rank(&by_host));
             assert!(own == again, "{name}, {}: not the same bits twice", world.name());
-            assert!(own == by_host, "{name}, {}: other bits than through the host", world.name());
+            assert!(own == by_host, "{name}, {}: not the same bits as through the host", world.name());
         }
     }
     by_route[0].iter().map(Vec::len).sum()
 }
 
-/// Methods that sum over the ranks: as many iterations as alone, and the bits of those through the host.
+/// Methods that sum over the ranks: about as many iterations as on one rank, and the same bits as through the host.
 fn check_methods(world: World, route: Route) -> usize {
     let matrix = laplacian::<f64>(&[40, 30]);
     let b: Vec<f64> = Numbers::new(5).vector(matrix.rows());
@@ -274,7 +278,7 @@ fn check_methods(world: World, route: Route) -> usize {
     methods.len()
 }
 
-/// A large part of a matrix and its vectors.
+/// A rank's part of a matrix, and its vectors.
 struct Work {
     gpu: Cuda,
     matrix: DistributedMatrix<f64, Cuda>,
@@ -298,7 +302,7 @@ impl Work {
     }
 }
 
-/// The last rank dies between two products, while the others go on to wait for its elements. How long it takes.
+/// The last rank dies between two products, while the others wait for its elements. Returns the elapsed time.
 fn check_death(world: World, route: Route) -> Duration {
     let matrix = generated("stencil:7:30");
     let begin = Instant::now();
@@ -310,17 +314,17 @@ fn check_death(world: World, route: Route) -> Duration {
             }
             work.multiply()?;
         }
-        // What is queued ends.
+        // Waits until the queued work ends.
         work.gpu.download(&work.y)?;
         communicator.barrier()
     });
     assert_eq!(error.unwrap_err().to_string(), format!("rank {}: panicked: planted", world.ranks - 1));
     let elapsed = begin.elapsed();
-    assert!(elapsed < TIMEOUT, "only the watchdog has noticed");
+    assert!(elapsed < TIMEOUT, "only the watchdog noticed it");
     elapsed
 }
 
-/// The last rank does nothing for longer than it may. How long it takes.
+/// The last rank is silent for longer than the timeout. Returns the elapsed time.
 fn check_silence(world: World, route: Route) -> Duration {
     let timeout = Duration::from_secs(3);
     let matrix = generated("stencil:7:30");
@@ -343,7 +347,7 @@ fn check_silence(world: World, route: Route) -> Duration {
     begin.elapsed()
 }
 
-/// When the steps of a product begin and end, once its kernels are compiled.
+/// Prints when the steps of a product begin and end, once its kernels are compiled.
 fn print_timelines(world: World, route: Route) {
     let matrix = generated("stencil:27:100");
     let timelines = on_ranks(world, |communicator| {
@@ -356,10 +360,10 @@ fn print_timelines(world: World, route: Route) {
     for (rank, timeline) in timelines.unwrap_or_else(|error| panic!("{error}")).into_iter().enumerate() {
         let Timeline { pack, exchange, local, remote, add } = timeline;
         let remote = remote.expect("each part has a halo");
-        // Times of events are multiples of half a microsecond.
+        // Event times are multiples of half a microsecond.
         let little = Duration::from_micros(2);
         assert!(pack.end <= exchange.begin + little && exchange.end <= remote.begin + little, "{timeline:?}");
-        // Beside the local product, if not after it.
+        // The remote product runs beside the local one, or after it.
         let last = add.unwrap_or(remote);
         assert!(
             local.end <= last.begin + little && (add.is_none() || remote.end <= last.begin + little),

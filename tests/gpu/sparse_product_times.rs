@@ -1,4 +1,4 @@
-//! Times of products of two sparse matrices beside those of cuSPARSE, and whether the results agree.
+//! Times products of two sparse matrices against cuSPARSE, and checks that the results agree.
 
 use lab::peers::{BOUND, SpGemm, SpGemmProduct, SpGemms, sparse_product_peers};
 use lab::statistics::{geometric_mean, quartiles};
@@ -11,7 +11,7 @@ use warp_spmv::{Csr, Error, Real};
 
 use crate::scenarios::generated;
 
-/// Matrices that are multiplied by themselves.
+/// Matrices multiplied by themselves.
 const SQUARES: &[&str] = &[
     "stencil:7:100",
     "stencil:27:64",
@@ -23,19 +23,19 @@ const SQUARES: &[&str] = &[
     "pareto:rows=500000,k=1.2,base=3",
 ];
 
-/// Points and side of cubes whose Galerkin products are timed. The sides are multiples of [`AGGREGATE`].
+/// Stencil points and side of cubes whose Galerkin products are timed. The sides are multiples of [`AGGREGATE`].
 const CUBES: &[(usize, usize)] = &[(7, 99), (27, 66)];
 
-/// The side of the cubes of unknowns that become one.
+/// Side of the cubes of unknowns that are aggregated into one.
 const AGGREGATE: usize = 3;
 
-/// Times that each side has its turn, after once that warms up.
+/// Number of timed turns of each side, after one warm-up turn.
 const TURNS: usize = 7;
 
-/// Rows that a thread checks at a time.
+/// Number of rows that a thread checks at a time.
 const ROWS_AT_ONCE: usize = 256;
 
-/// Multiplies each pair of matrices by our kernels and in every way of cuSPARSE, and prints a line of times for it.
+/// Multiplies each pair of matrices by our kernels and by every algorithm of cuSPARSE, and prints a line of times per pair.
 pub fn time_sparse_products<T: Real>(gpu: &Cuda) {
     let SpGemms { present: peers, absent } = sparse_product_peers(gpu);
     for absent in &absent {
@@ -43,7 +43,7 @@ pub fn time_sparse_products<T: Real>(gpu: &Cuda) {
     }
     let Some(peer) = peers.first() else { return };
     println!(
-        "\nBeside {}, {}: each median in ms; theirs over ours; the most MB of buffers besides A, B and C\n",
+        "\nCompared with {}, {}: medians in ms; theirs over ours; peak MB of buffers besides A, B and C\n",
         peer.library(),
         T::NAME
     );
@@ -70,7 +70,7 @@ pub fn time_sparse_products<T: Real>(gpu: &Cuda) {
             T::NAME
         );
     }
-    assert_eq!(wrong, 0, "{}: cells of the table say what went wrong", T::NAME);
+    assert_eq!(wrong, 0, "{}: the table lists the failures", T::NAME);
 }
 
 /// A product's name, A and B.
@@ -81,7 +81,7 @@ fn square<T: Real>(name: &str) -> Pair<T> {
     (format!("A A, {name}"), matrix.clone(), matrix)
 }
 
-/// A P and R (A P) of a cube, where P is constant on small cubes and smoothed once, as smoothed aggregation has it, and R
+/// A P and R (A P) of a cube, where P is constant on small cubes and smoothed once, as in smoothed aggregation, and R
 /// is its transpose.
 fn galerkin<T: Real>((points, side): (usize, usize)) -> [Pair<T>; 2] {
     let name = format!("stencil:{points}:{side}");
@@ -111,13 +111,13 @@ fn galerkin<T: Real>((points, side): (usize, usize)) -> [Pair<T>; 2] {
         .map(|(product, left, right)| (format!("{product}, {name}"), left.cast().unwrap(), right.cast().unwrap()))
 }
 
-/// What came of one way of cuSPARSE.
+/// Outcome of one algorithm of cuSPARSE.
 enum Entrant {
-    /// The median of its times in seconds, and the bytes of its buffers.
+    /// Median of the times in seconds, and bytes of the buffers.
     Timed(f64, u64),
-    /// It is too large for it, or not supported.
+    /// The product is too large, or not supported.
     Refused(String),
-    /// It failed, or its result is not right.
+    /// The algorithm failed, or its result is wrong.
     Wrong(String),
 }
 
@@ -131,27 +131,27 @@ impl Entrant {
     }
 }
 
-/// Our times beside those of each way of cuSPARSE.
+/// Our times beside those of each algorithm of cuSPARSE.
 #[derive(Default)]
 struct Contest {
-    /// In seconds, of all turns.
+    /// Times of all turns in seconds.
     ours: Vec<f64>,
     theirs: Vec<Entrant>,
 }
 
 impl Contest {
-    /// The median of our times; none where there was no turn.
+    /// Returns the median of our times; `None` without any turn.
     fn time(&self) -> Option<f64> {
         quartiles(&self.ours).map(|[_, median, _]| median)
     }
 
-    /// The fastest of cuSPARSE over ours.
+    /// Returns the fastest time of cuSPARSE over ours.
     fn ratio(&self) -> Option<f64> {
         let fastest = self.theirs.iter().filter_map(Entrant::time).min_by(f64::total_cmp)?;
         Some(fastest / self.time()?)
     }
 
-    /// The cells of a table, ours first, with `bytes` of ours where they are known.
+    /// Returns the cells of a table, ours first, with the `bytes` of ours if known.
     fn cells(&self, bytes: Option<u64>) -> String {
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         let ours = self.time().map_or("not timed".into(), |time| format!("{:.3}", 1e3 * time));
@@ -200,7 +200,7 @@ fn time_product<T: Real>(gpu: &Cuda, peers: &[SpGemm<'_>], name: &str, left: &Cs
     [anew, again]
 }
 
-/// Our product, and the most bytes that it took besides its own arrays.
+/// Returns our product, and the peak of bytes that it took besides its own arrays.
 fn our_product<T: Real>(
     gpu: &Cuda,
     [left, right]: [&Csr<T, CudaMemory>; 2],
@@ -219,7 +219,7 @@ fn download<T: Real>(gpu: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Csr<T>, 
     Matrix::Csr(matrix.duplicate(gpu)?).download(gpu)?.into_csr()
 }
 
-/// Times one way of cuSPARSE, in turns with ours: new products and, where it keeps the pattern, new values.
+/// Times one algorithm of cuSPARSE in turns with ours: new products and, if it keeps the pattern, new values.
 fn enter<T: Real>(
     gpu: &Cuda,
     peer: &SpGemm<'_>,
@@ -252,8 +252,8 @@ fn enter<T: Real>(
     (of_new, Some(of_values))
 }
 
-/// Does our work and theirs in turns, and keeps our times. Gives what they made last and the median of their times; what
-/// was made before is freed within the time.
+/// Runs our work and theirs in turns, and adds our times to `our_times`. Returns their last result and the median of
+/// their times; freeing the previous result is included in the time.
 fn in_turns<O, R>(
     gpu: &Cuda,
     our_times: &mut Vec<f64>,
@@ -291,13 +291,17 @@ struct Checker<'a, T: Real> {
 }
 
 impl<T: Real> Checker<'_, T> {
-    /// Compares the pattern of a product, once its rows are sorted, with ours, and its values with the exact ones.
+    /// Compares the pattern of a product, after sorting its rows, with ours, and its values with the exact ones.
     fn check(&self, mut product: Csr<T>) -> Result<(), String> {
         product.sort_rows().map_err(|error| error.to_string())?;
         let same = product.row_offsets() == self.expected.row_offsets()
             && product.column_indices() == self.expected.column_indices();
         if !same {
-            return Err(format!("{} entries, or others, where ours has {}", product.nnz(), self.expected.nnz()));
+            return Err(format!(
+                "{} entries, expected the same {} entries as ours",
+                product.nnz(),
+                self.expected.nnz()
+            ));
         }
         let places = || vec![0_usize; self.right.columns()];
         let chunks = (0..product.rows().div_ceil(ROWS_AT_ONCE)).into_par_iter();
@@ -310,8 +314,8 @@ impl<T: Real> Checker<'_, T> {
         }
     }
 
-    /// The number of wrong values in some rows, and the largest error over its bound. `places` has an element for each
-    /// column.
+    /// Returns the number of wrong values in a chunk of rows, and the largest error over its bound. `places` has one
+    /// element per column.
     fn check_rows(&self, product: &Csr<T>, chunk: usize, places: &mut [usize]) -> Result<(usize, f64), Error> {
         let rows = chunk * ROWS_AT_ONCE..product.rows().min((chunk + 1) * ROWS_AT_ONCE);
         let range = product.range(rows.start).start..product.range(rows.end - 1).end;

@@ -1,5 +1,5 @@
-//! The tests that share a process: one program, so the library is linked once. `memory`, which counts allocations, and
-//! `gpu` are programs of their own, and they share `scenarios`, `scipy` and `solvers`.
+//! The tests that share a process: one program, so the library is linked once. `memory`, which counts allocations, and `gpu`
+//! are separate programs. Other test programs share `scenarios`, `scipy` and `solvers`.
 
 mod behaviour;
 #[cfg(feature = "command")]

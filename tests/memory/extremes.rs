@@ -1,5 +1,5 @@
-//! Public functions with sizes of 0, 1, 2^31 - 1, 2^32 and `usize::MAX`, where nothing huge is granted: an error or the
-//! right answer, and never a panic, the end of the process, or a wait without end.
+//! Public functions with sizes of 0, 1, 2^31 - 1, 2^32 and `usize::MAX`, with huge allocations refused: an error or the
+//! right answer, and never a panic, an abort or an endless wait.
 
 use std::fs;
 use std::iter::repeat_n;
@@ -26,18 +26,18 @@ use super::refusing::{grant, refuse};
 
 const SIZES: [usize; 5] = [0, 1, (1 << 31) - 1, 1 << 32, usize::MAX];
 
-/// Numbers of 32 bits at the ends of what parameters may be.
+/// 32-bit numbers at the limits of parameters.
 const NARROW: [u32; 5] = [0, 1, 31, 32, u32::MAX];
 
-/// Numbers that are no shares, and some that are.
+/// Valid and invalid shares.
 const NUMBERS: [f64; 8] = [f64::NAN, -1.0, 0.0, 5e-324, 0.5, 1.0, 1e300, f64::INFINITY];
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
-/// Bytes from which on no memory is granted.
+/// Size in bytes from which allocations are refused.
 const HUGE: usize = 1 << 28;
 
-/// Nothing huge is granted as long as this is there.
+/// Refuses huge allocations until dropped.
 struct NothingHuge {
     _turn: Turn,
 }
@@ -56,17 +56,17 @@ impl Drop for NothingHuge {
     }
 }
 
-/// Two sizes, in every combination.
+/// Returns all pairs of sizes.
 fn pairs() -> impl Iterator<Item = [usize; 2]> {
     SIZES.into_iter().flat_map(|first| SIZES.map(|second| [first, second]))
 }
 
-/// Three of them.
+/// Returns all triples of sizes.
 fn triples() -> impl Iterator<Item = [usize; 3]> {
     pairs().flat_map(|[first, second]| SIZES.map(|third| [first, second, third]))
 }
 
-/// Whether a matrix can have so many rows and columns.
+/// Whether a matrix can have this shape.
 fn indexable([rows, columns]: [usize; 2]) -> bool {
     rows.max(columns) <= LARGEST_DIMENSION
 }
@@ -75,7 +75,7 @@ fn generated(text: &str) -> Csr<f64> {
     text.parse::<Generator>().unwrap().generate().unwrap()
 }
 
-/// Makes a matrix without entries of every shape: those that are valid, and no others, can be made, and used then.
+/// Makes a matrix without entries of every shape: exactly the `valid` shapes can be made, and then used.
 fn every_shape<S: Into<Matrix<f64>>>(
     format: Format,
     valid: impl Fn([usize; 2]) -> bool,
@@ -116,7 +116,7 @@ fn use_without_entries(what: &str, format: Format, [rows, columns]: [usize; 2], 
     }
 }
 
-/// Multiplies with a matrix without entries, which scales y.
+/// Multiplies by a matrix without entries, which scales y.
 fn scale<E: Executor<Memory = HostMemory>>(what: &str, executor: &E, format: Format, matrix: &Matrix<f64>) {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let mut plan = Plan::from_matrix(executor, matrix.try_clone().unwrap(), format).unwrap();
@@ -227,7 +227,7 @@ fn matrices_without_entries_have_the_shapes_that_their_arrays_allow() {
         for sigma in [1, slice_size] {
             let slicing = Slicing { slice_size, stride_factor, sigma };
             every_shape(Format::SELL_P, no_rows, sell_p(slicing, 1));
-            // Where rows are sorted, each has an index.
+            // If rows are sorted, each has an index.
             let one_slice =
                 |shape: [usize; 2]| sigma == 1 && indexable(shape) && (1..=slice_size as usize).contains(&shape[0]);
             every_shape(Format::SELL_P, one_slice, sell_p(slicing, 2));
@@ -277,7 +277,7 @@ fn matrices_without_entries_have_the_shapes_that_their_arrays_allow() {
     }
 }
 
-/// Matrices of at most one row, some with an entry in their last column.
+/// Returns matrices of at most one row, some with an entry in their last column.
 fn flat() -> Vec<Csr<f64>> {
     let mut all = Vec::new();
     for columns in [0, 1, LARGEST_DIMENSION] {
@@ -290,7 +290,7 @@ fn flat() -> Vec<Csr<f64>> {
     all
 }
 
-/// What a matrix is converted to and back from is the same, or more than may be.
+/// Checks that a matrix converted and back is the same, or that its conversion exceeds a limit.
 fn same_or_refused(what: &str, matrix: &Csr<f64>, converted: Result<Csr<f64>, Error>) {
     match converted {
         Ok(converted) => assert_eq!(converted, *matrix, "{what}"),
@@ -343,7 +343,7 @@ fn every_format_takes_the_smallest_and_the_widest_matrices() {
             let analysis = Analysis::with_sampling(&matrix, sampling).unwrap();
             assert_eq!((analysis.rows, analysis.columns, analysis.nnz), (rows, columns, matrix.nnz()));
         }
-        // Vectors of so many columns cannot be had, so nothing can be measured.
+        // Vectors of that many elements cannot be allocated, so nothing can be measured.
         let selection = Selection { measure: Measure::Best(usize::MAX), store: None, ..Selection::default() };
         let chosen = Plan::automatic(&cpu, matrix.clone(), &selection);
         assert!(chosen.is_ok() || columns > 1, "{rows} x {columns}: {:?}", chosen.err());
@@ -358,7 +358,7 @@ fn triplets_are_checked_against_every_shape() {
         let one_entry: [&[u32]; 2] = [&[0], &[0]];
         for ([row_indices, column_indices], values) in [(no_entries, &[][..]), (one_entry, &[1.0][..])] {
             let made = Csr::try_from_triplets(rows, columns, row_indices, column_indices, values);
-            // A row takes memory, and a column none.
+            // A row takes memory, but a column does not.
             let valid = rows <= 1 && indexable(shape) && (values.is_empty() || rows > 0 && columns > 0);
             assert_eq!(made.is_ok(), valid, "{rows} x {columns}: {:?}", made.err());
             let made = Csr::try_from_triplets(rows, columns, row_indices, column_indices, &[1.0, 2.0]);
@@ -368,7 +368,7 @@ fn triplets_are_checked_against_every_shape() {
     }
 }
 
-/// Multiplies any number of vectors that have no elements, and some that have one.
+/// Multiplies any number of vectors without elements, and one vector with one element.
 fn multiply_vectors<E: Executor<Memory = HostMemory>>(executor: &E, any_format: bool) {
     let empty: Csr<f64> = Csr::try_new(0, 0, vec![0u32], vec![], vec![]).unwrap();
     let one = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![2.0]).unwrap();
@@ -415,7 +415,7 @@ fn any_number_of_vectors_is_multiplied_or_refused() {
     }
 }
 
-/// Checks a product with the matrix that the plan was made of.
+/// Checks a product with the matrix that the plan was made from.
 fn check_product<E: Executor<Memory = HostMemory>>(what: &str, mut plan: Plan<f64, E>, matrix: &Csr<f64>) {
     let x: Vec<f64> = (0..matrix.columns()).map(|column| 1.0 + column as f64).collect();
     let mut y = vec![f64::NAN; matrix.rows()];
@@ -461,7 +461,7 @@ fn emulated_devices_have_every_size() {
             Err(error) => assert!(bytes <= 1 && matches!(error, Error::TooLarge { .. }), "{bytes}: {error}"),
         }
     }
-    // More shared memory than the emulator has, whatever the device says.
+    // More shared memory than the emulator has, whatever the device reports.
     let wide: Csr<f64> = Csr::try_new(1, 1 << 16, vec![0u32, 1], vec![(1 << 16) - 1], vec![2.0]).unwrap();
     let panels = Panels { columns: 1 << 16, slots: 1 };
     let stored = Coo16::try_with_panels(wide, panels, UNLIMITED).unwrap();
@@ -590,7 +590,7 @@ fn the_choice_takes_any_limit_device_and_analysis() {
         Plan::automatic(&cpu, matrix.clone(), &Selection { measure: Measure::Best(usize::MAX), ..any() }).unwrap();
     check_product("measured", plan, &matrix);
 
-    // Auto is no format to choose.
+    // Auto cannot be chosen.
     let auto = Selection { among: vec![Format::Auto], ..any() };
     let chosen = choose(&analysis, cpu.device(), &auto);
     assert!(matches!(chosen, Err(Error::NoFormat { considered: 0, .. })), "{chosen:?}");
@@ -653,7 +653,7 @@ fn the_choice_takes_any_limit_device_and_analysis() {
     }
 }
 
-/// Makes arrays of every length.
+/// Allocates arrays of every length.
 fn make_arrays<E: Executor<Memory = HostMemory>>(executor: &E) {
     for length in SIZES {
         match executor.zeros::<f64>(length) {
@@ -714,7 +714,7 @@ fn arrays_offsets_and_sums_have_every_length() {
     assert!(exact(&empty, 1.0, &[1.0], 1.0, &[]).is_err());
 }
 
-/// Asks a generator for everything. Where it `generates`, its matrix is made, too, unless it is huge.
+/// Calls all methods of a generator. If `generates`, its matrix is made, too, unless it is huge.
 fn ask<G: Generate>(generator: &G, generates: bool) {
     let text = generator.to_string();
     let (rows, columns, nnz) = (generator.rows(), generator.columns(), generator.expected_nnz());
@@ -753,7 +753,7 @@ fn generators_take_or_refuse_every_size() {
     let skews = [f64::NAN, -1.0, 0.0, 0.95, 1.0];
     for size in SIZES {
         ask(&Permutation { rows: size, seed }, true);
-        // Those of their own size take seconds.
+        // Matrices of the original size take seconds.
         Table3::ALL.iter().for_each(|&matrix| ask(&Like { matrix, times: size, seed }, false));
         boundaries.iter().for_each(|&boundary| ask(&Stencil { points: Points::Points3([size]), boundary }, true));
         assert!(Points::new(size, &[1]).is_err() && Points::new(size, &[]).is_err());
@@ -765,7 +765,7 @@ fn generators_take_or_refuse_every_size() {
         ask(&Banded { rows: first, bands: second, seed }, true);
         ask(&BlockDiagonal { blocks: first, size: second, seed }, true);
         ask(&Dense { rows: first, columns: second, seed }, true);
-        // All edges of one vertex are one entry, and still drawn one by one.
+        // All edges of one vertex form one entry, but are drawn one by one.
         ask(&BarabasiAlbert { vertices: first, edges_per_vertex: second, seed }, second <= 1);
         for number in NUMBERS {
             ask(&SmallWorld { vertices: first, neighbours: second, rewired: number, seed }, true);
@@ -889,7 +889,7 @@ fn what_is_written_agrees_with_itself() {
         for extension in ["mtx", "mtx.gz", "npz", "wspmv"] {
             let path = folder.path().join(format!("{number}.{extension}"));
             io::write(&path, matrix).unwrap();
-            // No reader believes a few bytes that there are 2^31 columns.
+            // No reader accepts 2^31 columns in a file of a few bytes.
             match io::read::<f64>(&path, &ReadOptions::default()) {
                 Ok(read) => assert_eq!(read.matrix, *matrix, "{extension}"),
                 Err(error) => assert!(matrix.columns() > 1, "{extension}: {error}"),
@@ -954,7 +954,7 @@ fn files_of_every_size_are_read_or_refused() {
     }
 }
 
-/// A Rutherford-Boeing file of so many rows, columns and entries.
+/// Returns a Rutherford-Boeing file with the given numbers of rows, columns and entries.
 fn rutherford_boeing([rows, columns, entries]: [usize; 3], pointers: &str, values: &str, body: &str) -> String {
     let (title, key, kind, indices) = ("a title", "key", "rua", "(4I3)");
     format!(
@@ -991,7 +991,7 @@ fn exponents_of_fortran_have_every_size() {
     }
 }
 
-/// The bytes of a NumPy array.
+/// Returns the bytes of a NumPy array.
 fn npy(element: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let header = format!("{{'descr': '{element}', 'fortran_order': False, 'shape': {shape}, }}");
     [&b"\x93NUMPY\x01\x00"[..], &(header.len() as u16).to_le_bytes(), header.as_bytes(), data].concat()
@@ -1007,7 +1007,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// A zip archive of these members, not compressed.
+/// Returns an uncompressed zip archive of `members`.
 fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::<u8>::new(), Vec::<u8>::new());
     for (name, contents) in members {

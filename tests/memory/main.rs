@@ -1,5 +1,5 @@
-//! The host's memory: nothing is left of what was made and dropped, however often, conversions take what they may, and
-//! where there is none, calls fail. A program of its own, for it counts what it allocates.
+//! Host memory: repeated creation and dropping leaks nothing, conversions stay within their bounds, and calls fail if
+//! there is no memory. A separate program, since it counts its allocations.
 
 mod extremes;
 mod refusing;
@@ -17,16 +17,16 @@ use warp_spmv::{Csr, Format, Plan};
 #[global_allocator]
 static ALLOCATOR: Refusing<CountingAllocator> = Refusing(CountingAllocator);
 
-/// Held by the test whose turn it is: what one allocates, another would count, and what one is refused, another would lack.
+/// Held by the running test: concurrent tests would count each other's allocations and suffer each other's refusals.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A test's turn, which ends with it.
+/// The turn of a test, which ends when this is dropped.
 struct Turn {
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Turn {
-    /// Waits for it.
+    /// Waits for the turn.
     fn wait() -> Self {
         let alone = TURN.lock().unwrap();
         refusing::spare_this_thread(false);
@@ -40,7 +40,7 @@ impl Drop for Turn {
     }
 }
 
-/// How often a matrix is made, multiplied and dropped on the CPU; on the emulator it is a hundredth of that.
+/// How often a matrix is made, multiplied and dropped on the CPU; a hundredth of that on the emulator.
 const CYCLES: usize = 100_000;
 
 fn now() -> u64 {
@@ -71,13 +71,12 @@ fn nothing_is_left_of_what_was_dropped() {
     let before = now();
     work(CYCLES);
     let left = now() as i64 - before as i64;
-    println!("{CYCLES} cycles on the CPU, {} on the emulator: {left} bytes left", CYCLES / 100);
-    // Queues of the thread pool grow by turns; a leak of one byte a cycle is more.
-    assert!(left < CYCLES as i64 / 4, "{left} bytes are left after {CYCLES} cycles");
+    println!("{CYCLES} cycles on the CPU, {} on the emulator: {left} bytes leaked", CYCLES / 100);
+    // Queues of the thread pool grow now and then; a leak of one byte per cycle is more.
+    assert!(left < CYCLES as i64 / 4, "{left} bytes are leaked after {CYCLES} cycles");
 }
 
-/// Besides the arrays of both formats: a second copy of the entries, 24 bytes for each row and each column, and what does
-/// not grow with the matrix.
+/// Besides the arrays of both formats: a second copy of the entries, 24 bytes per row and per column, and a constant.
 #[test]
 fn conversions_on_the_host_take_little_besides_the_two_formats() {
     const FIXED: u64 = 1 << 16;
@@ -87,7 +86,7 @@ fn conversions_on_the_host_take_little_besides_the_two_formats() {
         let matrix = generator.parse::<Generator>().unwrap().generate::<f64>().unwrap();
         let beside = (12 * matrix.nnz() + 24 * (matrix.rows() + matrix.columns())) as u64 + FIXED;
         let csr = matrix.bytes() as u64;
-        // Diagonals are for matrices that have few.
+        // DIA is for matrices with few diagonals.
         let formats = Format::ALL.iter().filter(|&&format| format != Format::Dia || generator.starts_with("stencil"));
         for &format in formats {
             let copy = matrix.clone();

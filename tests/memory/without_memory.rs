@@ -1,5 +1,5 @@
 //! Every public function whose memory grows with the matrix, with each of its large allocations refused in turn: an
-//! error that says so, or what it would have given, and never the end of the process.
+//! out-of-memory error or the usual result, and never an abort.
 
 use std::error::Error;
 use std::fs;
@@ -26,13 +26,13 @@ use super::refusing::{LARGE, LARGE_BESIDE_COMPRESSION, grant, refuse};
 
 type Failure = Box<dyn Error>;
 
-/// Calls with the first, the second and each further large allocation refused, alone and with all that follow, until none
-/// is asked for that could be. What a call needs is prepared before.
+/// Calls with the first, the second and each further large allocation refused, alone and with all that follow, until a
+/// call makes too few to refuse any. `prepare` makes the input of a call beforehand.
 fn each_refused<I, R, E: Into<Failure>>(what: &str, prepare: impl Fn() -> I, call: impl Fn(I) -> Result<R, E>) {
     each_refused_from(LARGE, what, prepare, call);
 }
 
-/// [`each_refused`], where those of at least so many bytes are large.
+/// [`each_refused`], where allocations of at least `least` bytes count as large.
 fn each_refused_from<I, R, E: Into<Failure>>(
     least: usize,
     what: &str,
@@ -42,8 +42,8 @@ fn each_refused_from<I, R, E: Into<Failure>>(
     for all in [false, true] {
         for granted in 0.. {
             let input = prepare();
-            // An allocation that nothing checks ends the process after this line. What the harness captures would be lost
-            // with it, and is copied in memory that may be refused.
+            // An unchecked allocation aborts the process after this line. Captured output would be lost with it, and is
+            // copied in memory that may be refused.
             if std::env::args().any(|argument| argument == "--nocapture") {
                 println!("{what}: {granted} granted, {} refused", if all { "all others" } else { "one" });
             }
@@ -51,7 +51,7 @@ fn each_refused_from<I, R, E: Into<Failure>>(
             let result = call(input);
             let refused = grant();
             match result {
-                // Some can do without.
+                // Some calls succeed without it.
                 Ok(_) if refused => {}
                 Ok(_) => break,
                 Err(error) => {
@@ -64,8 +64,8 @@ fn each_refused_from<I, R, E: Into<Failure>>(
     }
 }
 
-/// [`each_refused`] for a product, after which y is what it was unless the product is there. Of several vectors, which are
-/// multiplied one after the other, some may be there; each has `length` elements, none of which becomes 7.
+/// [`each_refused`] for a product, after which y is unchanged unless the product succeeded. Of several vectors, which
+/// are multiplied sequentially, some may be complete; each has `length` elements, none of which becomes 7.
 fn each_product_refused<P>(
     what: &str,
     (vectors, length): (usize, usize),
@@ -86,25 +86,26 @@ fn generated(text: &str) -> Csr<f64> {
     text.parse::<Generator>().unwrap().generate().unwrap()
 }
 
-/// A grid, all of whose arrays are large, an element a row even of one byte.
+/// A grid whose arrays are all large, even with one byte per row.
 fn grid() -> Csr<f64> {
-    let grid = generated("stencil:5:210x160");
+    let grid = generated("stencil:5:130x127");
     assert!(grid.rows() >= LARGE);
     grid
 }
 
-/// The same beside compression, but for arrays with fewer than 8 bytes a row.
+/// The same with compression, except for arrays with fewer than 8 bytes per row.
 fn grid_beside_compression() -> Csr<f64> {
     let grid = generated("stencil:5:300x230");
     assert!(8 * grid.rows() >= LARGE_BESIDE_COMPRESSION);
     grid
 }
 
-/// What a preconditioner is made of: of multigrid, whose levels take many arrays, only those with 8 bytes a row are large.
+/// Returns the matrix for a preconditioner. For multigrid, whose levels take many arrays, only those with 8 bytes per
+/// row are large.
 fn grid_for(name: PreconditionerName) -> Csr<f64> {
     match name {
         PreconditionerName::Amg(_) | PreconditionerName::Saddle(_) => {
-            let grid = generated("stencil:5:70x65");
+            let grid = generated("stencil:5:50x42");
             assert!(8 * grid.rows() >= LARGE);
             grid
         }
@@ -112,7 +113,7 @@ fn grid_for(name: PreconditionerName) -> Csr<f64> {
     }
 }
 
-/// A matrix with a row that is long, whose columns are in no order and come twice.
+/// A matrix with a long row, whose columns are in no order and repeated.
 fn unsorted() -> Csr<f64> {
     let (rows, long) = (LARGE as u32, LARGE as u32 / 2);
     let row_indices: Vec<u32> = (0..rows).chain((0..long).map(|_| 7)).collect();
@@ -263,7 +264,7 @@ fn solvers() {
     each_refused("a space", || (), |()| Space::new(&cpu, 1 << 15, 1 << 15));
 }
 
-/// Where there is no memory for new values, the old ones stay, also those of a stored transpose.
+/// Without memory for new values, the old ones stay, including those of a stored transpose.
 #[test]
 fn new_values() {
     let _turn = Turn::wait();
@@ -367,7 +368,7 @@ fn files() {
 #[test]
 fn generators_and_orders() {
     let _turn = Turn::wait();
-    // Each kind, so that all of its arrays are large.
+    // Every kind, with sizes that make all arrays large.
     let generators = [
         "banded:rows=35000,bands=3",
         "barabasi-albert:vertices=35000,edges-per-vertex=2",
@@ -382,7 +383,7 @@ fn generators_and_orders() {
         "rectangle:rows=35000,columns=35000,per-row=2",
         "rmat:scale=16,edges-per-vertex=2,numbering=shuffled",
         "small-world:vertices=35000,neighbours=2,rewired=0.1",
-        "stencil:5:210x160",
+        "stencil:5:130x127",
         "uniform:rows=35000,per-row=2.5,lengths=poisson",
     ];
     for help in Generator::HELP.iter().filter(|help| !help.name.ends_with("-like")) {

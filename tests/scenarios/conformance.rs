@@ -1,4 +1,4 @@
-//! Every operation of `cuda_std`: on numbers of one part in one kernel, on those of two in another.
+//! Every operation of `cuda_std`: one kernel for real numbers, another for numbers with two parts.
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::conformance::{Conformance, RESULTS};
@@ -9,10 +9,10 @@ use warp_spmv::{Complex, Error, Scalar};
 
 use super::Numbers;
 
-/// How many threads run the kernel.
+/// The grid that runs the kernel.
 pub const GRID: Grid = Grid { blocks: 3, threads_per_block: 128, shared_bytes: 128 * 16 };
 
-/// What each thread got from each operation, as bits: one operation's results of all threads after another's.
+/// Returns the result of each operation on each thread as bits, ordered by operation, then by thread.
 pub fn conformance<K: KernelExecutor>(executor: &K) -> Result<Vec<u64>, Error> {
     let mut results = conformance_of_parts(executor)?;
     results.extend(conformance_of_pairs::<Complex<f32>, K>(executor)?);
@@ -33,7 +33,7 @@ fn conformance_of_pairs<T: Scalar, K: KernelExecutor>(executor: &K) -> Result<Ve
         sums: sums.global_mut(),
         results: results.global_mut(),
     };
-    // SAFETY: the arrays have the lengths that the kernel asks for, in the executor's memory, and outlive the launch.
+    // SAFETY: the arrays have the lengths that the kernel requires, are in the executor's memory, and outlive the launch.
     unsafe { executor.launch(&Launch::new(GRID, kernel)) }?;
     Ok(executor.download(&results)?.into_iter().flat_map(|number| number.parts()).map(f64::to_bits).collect())
 }
@@ -56,7 +56,7 @@ fn conformance_of_parts<K: KernelExecutor>(executor: &K) -> Result<Vec<u64>, Err
         counts: counts.global_mut(),
         results: results.global_mut(),
     };
-    // SAFETY: the arrays have the lengths that the kernel asks for, in the executor's memory, and outlive the launch.
+    // SAFETY: the arrays have the lengths that the kernel requires, are in the executor's memory, and outlive the launch.
     unsafe { executor.launch(&Launch::new(GRID, kernel)) }?;
     executor.download(&results)
 }

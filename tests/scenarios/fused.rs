@@ -1,4 +1,4 @@
-//! Products that do more with each element of y: what every executor must get right.
+//! Products with an epilogue: requirements on every executor.
 
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::Accumulator;
@@ -6,17 +6,17 @@ use warp_spmv::{Csr, Epilogue, Error, Format, PartialSums, Plan, ProductSums, Re
 
 use super::{Numbers, plan};
 
-/// β, γ, and how many sums there are.
+/// β, γ, and the number of sums.
 pub type Case = (f64, Option<f64>, usize);
 
 /// With and without each part.
 const CASES: &[Case] =
     &[(0.0, None, 2), (0.0, None, 1), (-1.5, Some(0.5), 2), (0.0, Some(-2.0), 0), (1.0, Some(1.0), 1), (0.5, None, 0)];
 
-/// α A x + β y + γ z with and without each of its parts, and with none, one or two sums, against what
-/// [`Plan::apply`](warp_spmv::Plan::apply) gives. Where the format promises it, an epilogue changes no bit of the product, and
-/// kernels, `by_kernels`, add γ z without rounding it before.
-/// Gives the bits of all results; `None` if the format refuses the matrix for its padding.
+/// Compares α A x + β y + γ z, with and without each of its parts and with zero, one or two sums, with the result of
+/// [`Plan::apply`](warp_spmv::Plan::apply). If the format promises it, an epilogue changes no bit of the product, and
+/// kernels (`by_kernels`) add γ z without rounding it first.
+/// Returns the bits of all results; `None` if the format refuses the matrix because of padding.
 pub fn check_fused<T: Real, E: Executor>(
     executor: &E,
     name: &str,
@@ -30,7 +30,7 @@ pub fn check_fused<T: Real, E: Executor>(
     }
 }
 
-/// What [`check_fused`] does once there is a plan, which was asked for in `format`.
+/// [`check_fused`] with a plan that was requested in `format`.
 pub fn check_plan<T: Real, E: Executor>(
     plan: &mut Plan<T, E>,
     name: &str,
@@ -66,11 +66,11 @@ pub fn check_plan<T: Real, E: Executor>(
             let gamma = gamma.unwrap_or(T::ZERO);
             let expected = gamma.mul_add(z[row], alone);
             let same = fused.to_f64().to_bits() == expected.to_f64().to_bits();
-            // An atomic sum is another one every time.
+            // Atomic sums differ from run to run.
             let size = alone.to_f64().abs() + (gamma * z[row]).to_f64().abs() + rows as f64;
             let close = (fused - expected).to_f64().abs() <= 4.0 * T::UNIT_ROUNDOFF * size;
             let exact = format.reproducible() && by_kernels;
-            assert!(if exact { same } else { close }, "{place}, row {row}: {fused} in place of {expected}");
+            assert!(if exact { same } else { close }, "{place}, row {row}: {fused}, expected {expected}");
         }
         if sums > 0 {
             let totals = into.totals(&executor).unwrap();
@@ -86,7 +86,7 @@ pub fn check_plan<T: Real, E: Executor>(
     bits
 }
 
-/// The sum of products is right within the rounding of additions in any order.
+/// Checks that the sum of products is right within the rounding of additions in any order.
 fn check_sum<T: Real>(place: &str, sum: f64, a: &[T], b: &[T]) {
     let (mut exact, mut size) = (Accumulator::default(), 0.0);
     for (a, b) in a.iter().zip(b) {
@@ -95,5 +95,5 @@ fn check_sum<T: Real>(place: &str, sum: f64, a: &[T], b: &[T]) {
     }
     let exact = exact.combine(1.0, 0.0, 0.0).value();
     let bound = (a.len() + 2) as f64 * f64::EPSILON * size;
-    assert!((sum - exact).abs() <= bound, "{place}: sum {sum} in place of {exact}, bound {bound}");
+    assert!((sum - exact).abs() <= bound, "{place}: sum {sum}, expected {exact}, bound {bound}");
 }

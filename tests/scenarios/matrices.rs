@@ -1,11 +1,11 @@
-//! Matrices that are small and hard.
+//! Small but hard matrices.
 
 use warp_spmv::format::Offsets;
 use warp_spmv::{Csr, Scalar};
 
 use super::Numbers;
 
-/// A matrix with rows of the given lengths; columns in no order, some of them twice.
+/// Returns a matrix with rows of the given lengths; columns in no order, some of them repeated.
 pub fn with_rows<T: Scalar>(columns: usize, lengths: &[usize], numbers: &mut Numbers) -> Csr<T> {
     let mut offsets = vec![0u32];
     let mut column_indices = Vec::new();
@@ -17,7 +17,7 @@ pub fn with_rows<T: Scalar>(columns: usize, lengths: &[usize], numbers: &mut Num
     Csr::try_new(lengths.len(), columns, offsets, column_indices, values).unwrap()
 }
 
-/// What a generator makes; of a complex type, with imaginary parts besides.
+/// Returns the matrix of a generator; for a complex type, with imaginary parts as well.
 pub fn generated<T: Scalar>(text: &str) -> Csr<T> {
     let real = text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap();
     let (rows, columns) = (real.rows(), real.columns());
@@ -27,12 +27,12 @@ pub fn generated<T: Scalar>(text: &str) -> Csr<T> {
     Csr::try_new(rows, columns, offsets, column_indices, values).unwrap()
 }
 
-/// A factor; of a complex type, with an imaginary part besides.
+/// Returns a factor; for a complex type, with an imaginary part as well.
 pub fn factor<T: Scalar>(real: f64) -> T {
     T::from_parts(real, real / -2.0)
 }
 
-/// Small matrices that have broken kernels before, and one of each generator.
+/// Returns small matrices that have broken kernels before, and some of generators.
 pub fn matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
     let mut numbers = Numbers::new(1);
     let mut matrices: Vec<(String, Csr<T>)> = Vec::new();
@@ -70,7 +70,7 @@ pub fn matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
     ] {
         matrices.push((name.into(), with_rows(columns, &lengths, &mut numbers)));
     }
-    // Neighbouring rows whose columns do not fit into 16 bits together.
+    // Neighbouring rows whose range of columns exceeds 16 bits.
     let far_apart: Vec<usize> = (0..130).map(|row| if row % 50 == 7 { 60 } else { row % 4 }).collect();
     matrices.push(("columns far apart".into(), with_rows(1 << 19, &far_apart, &mut numbers)));
     let diagonal: Vec<u32> = (0..777).collect();
@@ -100,7 +100,7 @@ pub fn matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
     matrices
 }
 
-/// The same matrix with 64-bit row offsets.
+/// Returns the same matrix with 64-bit row offsets.
 pub fn with_wide_offsets<T: Scalar>(matrix: &Csr<T>) -> Csr<T> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let (offsets, column_indices, values) = matrix.clone().into_parts();

@@ -1,4 +1,4 @@
-//! What every executor must get right: the same list for the CPU, the emulator and the GPU.
+//! Requirements on every executor: the same list for the CPU, the emulator and the GPU.
 
 pub mod conformance;
 pub mod fused;
@@ -22,8 +22,8 @@ use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::verify::{Verification, exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Scalar};
 
-/// The matrix as `format` stores it: some formats sort its rows, and some of them have one place for entries that are
-/// there more than once.
+/// Returns the matrix as `format` stores it: some formats sort its rows, and some of them have one slot for duplicate
+/// entries.
 pub fn as_stored<T: Scalar>(matrix: &Csr<T>, format: Format) -> Csr<T> {
     let mut matrix = matrix.clone();
     if format.sorts_rows() {
@@ -35,7 +35,7 @@ pub fn as_stored<T: Scalar>(matrix: &Csr<T>, format: Format) -> Csr<T> {
     matrix
 }
 
-/// Converts `matrix` to `format` and back where the executor has it. Either gives the same arrays, bit for bit, as on
+/// Converts `matrix` to `format` and back on the executor. Both conversions give the same arrays, bit for bit, as on
 /// the host, or the same error.
 pub fn check_conversion<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) {
     let place = format!("{name}, {format}, {}", T::NAME);
@@ -51,7 +51,7 @@ pub fn check_conversion<T: Scalar, E: Executor>(executor: &E, name: &str, matrix
     let same = |converted: &Matrix<T, E::Memory>, expected: &Matrix<T>, what: &str| {
         let converted = converted.to_host(executor).unwrap();
         assert!(converted == *expected, "{place}: {what}");
-        // Row offsets that are equal may differ in their width.
+        // Equal row offsets may differ in width.
         assert_eq!(converted.bytes(), expected.bytes(), "{place}: {what}");
     };
     let converted = convert().unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -60,13 +60,13 @@ pub fn check_conversion<T: Scalar, E: Executor>(executor: &E, name: &str, matrix
     same(&Matrix::Csr(back), &Matrix::Csr(expected.into_csr().unwrap()), "back to CSR");
 }
 
-/// A plan for a matrix that was converted on the host; that the executor converts it to the same arrays is checked by
-/// [`check_conversion`].
+/// Returns a plan for a matrix converted on the host; [`check_conversion`] checks that the executor converts it to the
+/// same arrays.
 pub fn plan<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T>, format: Format) -> Result<Plan<T, E>, Error> {
     plan_within(FillLimit::default(), executor, matrix, format)
 }
 
-/// [`plan`] with another limit of padding.
+/// [`plan`] with another limit on padding.
 pub fn plan_within<T: Scalar, E: Executor>(
     limit: FillLimit,
     executor: &E,
@@ -77,7 +77,7 @@ pub fn plan_within<T: Scalar, E: Executor>(
     Plan::from_matrix(executor, converted, format)
 }
 
-/// A matrix that the executor converts itself is multiplied right.
+/// Checks a product with a matrix that the executor itself converted.
 pub fn check_converted_product<T: Scalar, E: Executor>(executor: &E, format: Format) {
     let mut numbers = Numbers::new(13);
     let lengths: Vec<usize> = (0..400).map(|row| if row == 77 { 350 } else { row * 5 % 9 }).collect();
@@ -94,11 +94,11 @@ pub fn check_converted_product<T: Scalar, E: Executor>(executor: &E, format: For
     assert!(result.passed(), "{format}, {}: {result:?}", T::NAME);
 }
 
-/// The factors that each matrix is multiplied with.
+/// Pairs of α and β with which each matrix is multiplied.
 pub const FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (0.75, -1.5), (2.5, 0.0)];
 
-/// One multiplication: α A x + β y from a y that is poisoned with NaN if β = 0. `None` if the format refuses
-/// the matrix for its padding.
+/// Returns α A x + β y, computed from a y filled with NaN if β = 0; `None` if the format refuses the matrix because of
+/// padding.
 pub fn multiply<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -113,7 +113,7 @@ pub fn multiply<T: Scalar, E: Executor>(
     }
 }
 
-/// What [`multiply`] does once there is a plan.
+/// [`multiply`] with a given plan.
 pub fn apply<T: Scalar, E: Executor>(
     plan: &mut Plan<T, E>,
     (alpha, beta): (T, T),
@@ -128,14 +128,14 @@ pub fn apply<T: Scalar, E: Executor>(
     executor.download(&y)
 }
 
-/// What a matrix is multiplied with, and the exact results: the same for all formats.
+/// Operands of a matrix and the exact results, the same for all formats.
 pub struct Products<'a, T: Scalar> {
     name: &'a str,
     matrix: &'a Csr<T>,
     x: Vec<T>,
     y: Vec<T>,
     factors: &'static [(f64, f64)],
-    /// For each pair of factors.
+    /// Exact result per pair of factors.
     exact: Vec<Vec<T::Exact>>,
 }
 
@@ -153,8 +153,8 @@ impl<'a, T: Scalar> Products<'a, T> {
         Self { name, matrix, x, y, factors, exact }
     }
 
-    /// Multiplies with each pair of factors, by one plan, and compares with the exact result. Gives the worst error over
-    /// its bound, `None` if the format does not apply.
+    /// Multiplies with each pair of factors, by one plan, and compares with the exact result. Returns the worst error
+    /// over its bound; `None` if the format does not apply.
     pub fn check<E: Executor>(&self, executor: &E, format: Format) -> Option<f64> {
         let Self { name, matrix, x, y, factors, exact } = self;
         let mut plan = match plan(executor, matrix, format) {
@@ -179,14 +179,14 @@ pub fn check<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, 
     Products::new(name, matrix).check(executor, format)
 }
 
-/// Infinities and NaNs in x reach the rows that touch them, and no other: padding is never arithmetic.
+/// Infinities and NaNs in x reach the rows that touch them, and no other: padding never enters the arithmetic.
 pub fn check_special_values<T: Scalar, E: Executor>(executor: &E, format: Format) {
     let mut numbers = Numbers::new(3);
     let lengths: Vec<usize> = (0..200).map(|row| row % 7).collect();
     let (offsets, columns, mut values) = with_rows::<T>(90, &lengths, &mut numbers).into_parts();
-    // A stored zero is no padding: times infinity it is NaN.
+    // A stored zero is not padding: times infinity, it is NaN.
     values.iter_mut().step_by(5).for_each(|value| *value = T::ZERO);
-    // Where duplicates are summed: 2 · ∞ - 1 · ∞ is NaN, and (2 - 1) · ∞ is not.
+    // Summing duplicates matters: 2 · ∞ - 1 · ∞ is NaN, but (2 - 1) · ∞ is not.
     let matrix = as_stored(&Csr::try_new(200, 90, offsets, columns, values).unwrap(), format);
     for special in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
         for place in [0, 1, 45, 89] {
@@ -201,14 +201,14 @@ pub fn check_special_values<T: Scalar, E: Executor>(executor: &E, format: Format
             }
         }
     }
-    // In y, they stay where they are, and with β = 0 they vanish.
+    // In y, they stay in their rows, and with β = 0 they vanish.
     let x = numbers.vector::<T>(90);
     let y = vec![T::from_f64(f64::INFINITY); 200];
     let computed = multiply(executor, &matrix, format, (T::ONE, T::ONE), &x, &y).unwrap().unwrap();
     assert!(computed.iter().all(|y| y.parts()[0] == f64::INFINITY), "{format}");
 }
 
-/// With small whole numbers every sum is exact, so every format gives the same bits.
+/// With small whole numbers, every sum is exact, so every format gives the same bits.
 pub fn check_whole_numbers<T: Scalar, E: Executor>(executor: &E, format: Format) {
     let mut numbers = Numbers::new(11);
     let lengths: Vec<usize> = (0..300).map(|row| row * 7 % 100).collect();
@@ -225,7 +225,7 @@ pub fn check_whole_numbers<T: Scalar, E: Executor>(executor: &E, format: Format)
     }
 }
 
-/// The same call twice gives the same bits, where the format promises it.
+/// The same call twice gives the same bits if the format promises it.
 pub fn check_reproducible<T: Scalar, E: Executor>(executor: &E, format: Format) {
     if !format.reproducible() {
         return;

@@ -1,4 +1,4 @@
-//! Levels of multigrid, and transposes, made where a matrix is.
+//! Multigrid levels and transposes, made on the executor.
 
 use warp_spmv::executor::{Cpu, Executor};
 use warp_spmv::solver::Operator;
@@ -8,8 +8,8 @@ use warp_spmv::{Csr, Format, Real, Scalar};
 
 use super::{Numbers, with_rows};
 
-/// Multigrid for a matrix whose pattern is not symmetric, and that has a row of zeros: with nodes of one unknown and of two. It
-/// has the CPU's levels and gives what those give, but for rounding. What it gives by the name of each.
+/// Checks multigrid for a matrix with a nonsymmetric pattern and a row of zeros, with nodes of one and two unknowns. It
+/// has the same levels and, up to rounding, the same results as on the CPU. Returns the results by name.
 pub fn check_levels<T: Scalar, E: Executor>(executor: &E) -> Vec<(String, Vec<T>)> {
     const ROWS: u32 = 30;
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
@@ -42,14 +42,14 @@ pub fn check_levels<T: Scalar, E: Executor>(executor: &E) -> Vec<(String, Vec<T>
         on_host.apply(T::ONE, &r, T::ZERO, &mut expected).unwrap();
         let tolerance = 1000.0 * T::Real::UNIT_ROUNDOFF;
         for (row, (z, expected)) in z.iter().zip(&expected).enumerate() {
-            assert!((*z - *expected).magnitude() <= tolerance, "{name}, row {row}: {z} and not {expected}");
+            assert!((*z - *expected).magnitude() <= tolerance, "{name}, row {row}: {z}, expected {expected}");
         }
         results.push((name.to_string(), z));
     }
     results
 }
 
-/// Transposes of matrices with rows of any order, and of columns that come twice in a row.
+/// Checks transposes of matrices with unsorted rows and repeated columns.
 pub fn check_transposes_there<T: Scalar, E: Executor>(executor: &E) {
     let mut numbers = Numbers::new(38);
     for (columns, lengths) in [(7, vec![3, 0, 9, 1, 40, 3]), (300, vec![5; 40]), (1, vec![2, 2]), (5, vec![])] {

@@ -1,4 +1,4 @@
-//! What every executor must get right with several vectors at once.
+//! Requirements on every executor for several vectors at once.
 
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::{exact, verify};
@@ -9,7 +9,7 @@ use super::{Numbers, as_stored, factor, plan, with_rows};
 /// Numbers of vectors around the sizes of tiles.
 pub const VECTORS: &[usize] = &[0, 1, 2, 3, 8, 13, 31, 32, 33, 70];
 
-/// What is multiplied: α, β, X and Y.
+/// Operands of a product: α, β, X and Y.
 pub struct Vectors<'a, T> {
     pub shape: Multivector,
     pub factors: (T, T),
@@ -17,8 +17,8 @@ pub struct Vectors<'a, T> {
     pub y: &'a [T],
 }
 
-/// α A X + β Y from a Y that is poisoned with NaN if β = 0. `None` if the format refuses the matrix for its padding, or
-/// says that it does not multiply several vectors.
+/// Returns α A X + β Y, computed from a Y filled with NaN if β = 0; `None` if the format refuses the matrix because of
+/// padding, or reports that it does not multiply several vectors.
 pub fn multiply_vectors<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -31,7 +31,7 @@ pub fn multiply_vectors<T: Scalar, E: Executor>(
     }
 }
 
-/// What [`multiply_vectors`] does once there is a plan, which was asked for in `format`.
+/// [`multiply_vectors`] with a plan that was requested in `format`.
 fn apply_to_vectors<T: Scalar, E: Executor>(
     plan: &mut Plan<T, E>,
     format: Format,
@@ -45,7 +45,7 @@ fn apply_to_vectors<T: Scalar, E: Executor>(
     match plan.apply_multivector(shape, alpha, &x, beta, &mut y) {
         Err(error @ Error::Unsupported { .. }) => {
             assert_eq!(error.to_string(), format!("format {format} has no kernel for several right-hand sides"));
-            assert!(!format.multiplies_multivectors(), "{format} says that it can");
+            assert!(!format.multiplies_multivectors(), "{format} claims to multiply several vectors");
             return None;
         }
         done => done.unwrap_or_else(|error| panic!("{format}, {shape:?}: {error}")),
@@ -53,7 +53,7 @@ fn apply_to_vectors<T: Scalar, E: Executor>(
     Some(executor.download(&y).unwrap())
 }
 
-/// What a matrix is multiplied with, and the exact result of each vector: the same for all formats.
+/// Operands of a matrix and the exact result of each vector, the same for all formats.
 struct Case<T: Scalar> {
     shape: Multivector,
     factors: (T, T),
@@ -73,14 +73,14 @@ impl<T: Scalar> Case<T> {
         Self { shape, factors, x, y, exact }
     }
 
-    /// Multiplies by a plan of the matrix, which was asked for in `format`, and compares each vector with the exact result.
-    /// Gives the worst error over its bound, `None` as [`multiply_vectors`] does.
+    /// Multiplies by a plan of the matrix that was requested in `format`, and compares each vector with the exact
+    /// result. Returns the worst error over its bound, or `None` like [`multiply_vectors`].
     fn check<E: Executor>(&self, plan: &mut Plan<T, E>, name: &str, format: Format) -> Option<f64> {
         let &Self { shape, factors, ref x, ref y, ref exact } = self;
         let computed = apply_to_vectors(plan, format, &Vectors { shape, factors, x, y })?;
         let mut worst = 0.0;
         for (vector, exact) in exact.iter().enumerate() {
-            // Whatever the format, a lane or a thread has one chain for each row.
+            // Whatever the format, a lane or a thread has one chain of additions per row.
             let result = verify(&vector_of(shape, &computed, vector), exact, Format::CSR_SCALAR).unwrap();
             let beta = factors.1;
             assert!(result.passed(), "{name}, {format}, {}, {shape:?}, vector {vector}, β {beta}: {result:?}", T::NAME);
@@ -90,13 +90,13 @@ impl<T: Scalar> Case<T> {
     }
 }
 
-/// One of several vectors.
+/// Returns one of several vectors.
 fn vector_of<T: Copy>(shape: Multivector, values: &[T], vector: usize) -> Vec<T> {
     let length = values.len() / shape.vectors;
     (0..length).map(|element| values[shape.place(length, element, vector)]).collect()
 }
 
-/// So many vectors, in both layouts, with and without Y, and the exact results.
+/// Products with a number of vectors, in both layouts, with and without Y, and their exact results.
 pub struct Cases<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     cases: Vec<Case<T>>,
@@ -116,8 +116,7 @@ impl<'a, T: Scalar> Cases<'a, T> {
         Self { matrix, cases: cases.collect() }
     }
 
-    /// Multiplies in this format, by one plan, and gives the worst error over its bound, `None` as [`multiply_vectors`]
-    /// does.
+    /// Multiplies in `format`, by one plan, and returns the worst error over its bound, or `None` like [`multiply_vectors`].
     pub fn check<E: Executor>(&self, executor: &E, name: &str, format: Format) -> Option<f64> {
         let mut plan = match plan(executor, self.matrix, format) {
             Err(Error::Fill { .. }) => return None,

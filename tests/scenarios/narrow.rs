@@ -1,5 +1,4 @@
-//! Values that are stored narrower than they are computed with: products have the bits of those of the same values, stored
-//! as they are.
+//! Values stored narrower than computed with: products have the same bits as with the same values stored in full.
 
 use warp_spmv::executor::Executor;
 use warp_spmv::format::{Matrix, NarrowType};
@@ -7,7 +6,7 @@ use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Scalar, ValueStorage};
 
 use super::{Numbers, as_stored, factor, generated};
 
-/// The types that values of `T` can be stored in.
+/// Returns the types in which values of `T` can be stored.
 pub fn types_of<T: Scalar>() -> &'static [NarrowType] {
     use NarrowType::*;
     match T::NAME {
@@ -18,12 +17,12 @@ pub fn types_of<T: Scalar>() -> &'static [NarrowType] {
     }
 }
 
-/// A matrix of this pattern whose values a type holds, and no narrower one.
+/// Returns a matrix of this pattern whose values `narrow_type` holds, and no narrower type.
 pub fn held_by<T: Scalar>(pattern: &Csr<T>, narrow_type: NarrowType, numbers: &mut Numbers) -> Csr<T> {
     let mut number = |count: u32, scale: f64, offset: f64| numbers.below(count as usize) as f64 * scale + offset;
     let mut value = |place: usize| match narrow_type {
         NarrowType::Same => T::from_parts(-0.75, 0.1),
-        // Among them zeros with either sign, and what only its own bits can tell.
+        // Including zeros of either sign, which only their bits distinguish.
         NarrowType::Table => [T::from_parts(0.0, 0.3), T::from_parts(-0.0, 0.0), T::from_parts(0.1, -7.0)]
             [(place + number(3, 1.0, 0.0) as usize) % 3],
         NarrowType::Float16 => T::from_f64(number(1 << 11, 2f64.powi(-9), 0.0)),
@@ -38,7 +37,7 @@ pub fn held_by<T: Scalar>(pattern: &Csr<T>, narrow_type: NarrowType, numbers: &m
     Csr::try_new(rows, columns, offsets, column_indices, values).unwrap()
 }
 
-/// The bits of α A x + β y, twice, for y that held other things before.
+/// Returns the bits of α A x + β y for two pairs of factors and different y, and the plan.
 fn product<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -62,7 +61,7 @@ fn product<T: Scalar, E: Executor>(
     Ok((bits, plan))
 }
 
-/// Stores values of a pattern in every type that holds them; gives how many products were right.
+/// Stores values of a pattern in every type that holds them, and returns the number of correct products.
 pub fn check_narrow<T: Scalar, E: Executor>(executor: &E, name: &str, pattern: &Csr<T>, format: Format) -> usize {
     let mut numbers = Numbers::new(17);
     let can = format.resolve(pattern).multiplies_narrow();
@@ -82,16 +81,13 @@ pub fn check_narrow<T: Scalar, E: Executor>(executor: &E, name: &str, pattern: &
             let narrow = product(executor, &matrix, format, values);
             if !can && values != ValueStorage::Lossless {
                 let error = narrow.map(|_| ()).unwrap_err().to_string();
-                assert!(
-                    error.ends_with("has no kernel for values that are stored narrower than computed with"),
-                    "{error}"
-                );
+                assert!(error.ends_with("has no kernel for values stored narrower than computed with"), "{error}");
                 continue;
             }
             let (bits, plan) = match narrow {
-                // Of no value, nothing is the same.
+                // Without values, there is no common value.
                 Err(Error::DistinctValues { .. }) if matrix.nnz() == 0 => continue,
-                // Where entries are added up, their sums need not be in the type.
+                // Sums of duplicates need not be representable in the narrow type.
                 Err(Error::Unsupported { operation: "sums of entries in a narrow type", .. }) => {
                     assert!(as_stored(&matrix, format).nnz() < matrix.nnz(), "{place}");
                     continue;
@@ -111,8 +107,8 @@ pub fn check_narrow<T: Scalar, E: Executor>(executor: &E, name: &str, pattern: &
     right
 }
 
-/// Numbers in the range of every type whose rounding is special: in the middle between two of a type or just beside it, as
-/// large as it has, tiny ones, and zero.
+/// Numbers in the range of every type with special rounding: halfway between two numbers of a type or just beside that,
+/// the largest ones, tiny ones, and zero.
 fn special_for_rounding() -> Vec<f64> {
     let between = [11, 12, 8, 9, 24, 25].map(|bits| 1.0 + 2f64.powi(-bits));
     let tiny = [14, 15, 24, 25, 26, 40, 133, 149, 150, 300].map(|exponent| 2f64.powi(-exponent));
@@ -122,9 +118,9 @@ fn special_for_rounding() -> Vec<f64> {
     numbers
 }
 
-/// Rounds values that no narrow type holds: the product is that of the rounded ones.
+/// Rounds values that no narrow type holds: the product must be that of the rounded values.
 pub fn check_rounded<T: Scalar, E: Executor>(executor: &E, format: Format) {
-    // Few diagonals, and no entry twice.
+    // Few diagonals, and no duplicate entries.
     let (offsets, columns, values) = generated::<T>("stencil:9:40x13").into_parts();
     let mut values = Numbers::new(3).vector::<T>(values.len());
     for (place, number) in special_for_rounding().into_iter().enumerate() {
@@ -142,7 +138,7 @@ pub fn check_rounded<T: Scalar, E: Executor>(executor: &E, format: Format) {
         assert!(rounded.values() != pattern.values(), "{place}");
         let mut on_host = pattern.clone();
         on_host.round_values(narrow_type).unwrap();
-        assert!(rounded == as_stored(&on_host, format), "{place}: rounded otherwise than on the host");
+        assert!(rounded == as_stored(&on_host, format), "{place}: rounded differently than on the host");
         let (full, _) = product(executor, &rounded, format, ValueStorage::Full).unwrap();
         assert!(bits == full, "{place}: not the product of the rounded values");
     }

@@ -4,10 +4,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use warp_spmv::{Real, Scalar};
 
-/// The most numbers that are drawn for a vector, for that takes time; they repeat in a longer one.
+/// Largest number of values drawn for a vector, since drawing takes time; they repeat in longer vectors.
 const DRAWN: usize = 8191;
 
-/// Random numbers that are the same every time.
+/// Reproducible random numbers.
 pub struct Numbers(ChaCha8Rng);
 
 impl Numbers {
@@ -19,12 +19,12 @@ impl Numbers {
         (self.0.next_u64() % limit as u64) as usize
     }
 
-    /// A number in [-1, 1).
+    /// Returns a number in [-1, 1).
     pub fn real<T: Real>(&mut self) -> T {
         T::from_f64((self.0.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
     }
 
-    /// A number whose parts are what is made of this one.
+    /// Returns a number whose parts are made by `part`.
     pub fn number<T: Scalar>(&mut self, mut part: impl FnMut(&mut Self) -> f64) -> T {
         let re = part(self);
         T::from_parts(re, if T::COMPLEX { part(self) } else { 0.0 })
@@ -35,7 +35,7 @@ impl Numbers {
         drawn.iter().copied().cycle().take(length).collect()
     }
 
-    /// A number with whole parts from -8 to 8: sums of products of them are exact.
+    /// Returns a number with whole parts from -8 to 8: sums of products of such numbers are exact.
     pub fn whole<T: Scalar>(&mut self) -> T {
         self.number(|numbers| numbers.below(17) as f64 - 8.0)
     }

@@ -1,9 +1,9 @@
-//! Parts of arrays, read and written.
+//! Reads and writes of parts of arrays.
 
 use warp_spmv::executor::Executor;
 
-/// Elements that are read from the midst of an array and written there: few, and more than go to a GPU at a time. What is read
-/// is what was there before the work that is done meanwhile.
+/// Reads elements from the middle of an array and writes them there: few, and more than are copied to a GPU at a time.
+/// The elements read are those from before the concurrent work.
 pub fn check_parts_of_arrays<E: Executor>(executor: &E) {
     let mut numbers: Vec<u32> = (0..100_000).collect();
     let mut array = executor.upload(numbers.clone()).unwrap();
@@ -12,7 +12,7 @@ pub fn check_parts_of_arrays<E: Executor>(executor: &E) {
         let mut times = 0;
         let mut work = || {
             times += 1;
-            // Reads as well.
+            // The work reads as well.
             let mut other = [u32::MAX; 3];
             executor.read(&array, 10, &mut other)?;
             assert_eq!(other, numbers[10..13]);

@@ -1,4 +1,4 @@
-//! Random small matrices of every shape, with numbers that are hard on arithmetic: those that cancel, subnormal ones,
+//! Small random matrices of every shape, with numbers that are hard on arithmetic: cancelling ones, subnormal ones, and
 //! ones of all magnitudes. Each product is compared with the exact one.
 
 use std::collections::BTreeMap;
@@ -23,22 +23,22 @@ pub fn emulators() -> [Emulated; 4] {
     )
 }
 
-/// What the numbers of a matrix or a vector are like.
+/// Kind of the numbers of a matrix or a vector.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// In [-1, 1).
     Unit,
     /// Small whole numbers, and zeros of both signs.
     Whole,
-    /// Few magnitudes far apart, so that large terms cancel and small ones are what remains.
+    /// Few magnitudes far apart, so that large terms cancel and small ones remain.
     Cancelling,
     /// Below the smallest normal number.
     Subnormal,
-    /// Any finite number, each magnitude as likely as another.
+    /// Any finite number, with all magnitudes equally likely.
     Wide,
     /// Near the largest number.
     Large,
-    /// Infinities and NaNs among others.
+    /// Infinities and NaNs among other numbers.
     Special,
 }
 
@@ -77,7 +77,7 @@ impl Kind {
             },
         };
         let number = T::from_f64(number);
-        // Where rounding passed the largest number.
+        // Rounding may exceed the largest number.
         if number.to_f64().is_infinite() && !matches!(self, Self::Special) { T::ONE } else { number }
     }
 
@@ -86,8 +86,8 @@ impl Kind {
     }
 }
 
-/// A matrix with rows of lengths that share the work badly, in 0 to 64 rows and columns and now and then in more; in
-/// some of them columns are in no order and come more than once.
+/// Returns a matrix whose row lengths distribute the work badly, with 0 to 64 rows and columns, occasionally more; in
+/// some, columns are in no order and repeated.
 fn any_matrix<T: Scalar>(kind: Kind, numbers: &mut Numbers) -> Csr<T> {
     let most = if numbers.below(16) == 0 { 400 } else { 65 };
     let (rows, columns) = (numbers.below(most), numbers.below(most));
@@ -98,7 +98,7 @@ fn any_matrix<T: Scalar>(kind: Kind, numbers: &mut Numbers) -> Csr<T> {
     let mut column_indices = Vec::new();
     for row in 0..rows {
         let length = match lengths {
-            // One long row, most rows empty, all rows alike, anything.
+            // One long row, most rows empty, equal rows, any lengths.
             0 if row != rows / 2 => numbers.below(longest.min(2) + 1),
             0 if columns > 0 => 3 * longest,
             1 if numbers.below(6) > 0 => 0,
@@ -113,21 +113,21 @@ fn any_matrix<T: Scalar>(kind: Kind, numbers: &mut Numbers) -> Csr<T> {
         offsets.push(column_indices.len() as u32);
     }
     let values = kind.vector(column_indices.len(), numbers);
-    Csr::try_new(rows, columns, offsets, column_indices, values).expect("the arrays are those of a matrix")
+    Csr::try_new(rows, columns, offsets, column_indices, values).expect("the arrays form a valid matrix")
 }
 
-/// What was multiplied so far.
+/// Tally of the products so far.
 #[derive(Default)]
 pub struct Tally {
-    /// Cases, and the worst error over its bound, for each format and precision.
+    /// Number of cases, and the worst error over its bound, per format and precision.
     formats: BTreeMap<(String, &'static str), (u64, f64)>,
-    /// Cases with one vector, several, and the transposed matrix.
+    /// Numbers of cases with one vector, several vectors, and the transposed matrix.
     operations: [u64; 3],
     conversions: u64,
 }
 
 impl Tally {
-    /// This one together with another.
+    /// Returns the sum of two tallies.
     #[allow(dead_code, reason = "some programs have one")]
     pub fn and(mut self, other: Self) -> Self {
         for (what, (cases, worst)) in other.formats {
@@ -163,10 +163,10 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Makes the matrix with this number, multiplies it in some format in one of the three ways, and compares.
+/// Makes matrix `number`, multiplies it in some format in one of the three ways, and compares the result.
 ///
 /// # Errors
-/// What is wrong, and with which matrix.
+/// Returns a description of the error and the matrix if a call fails or a result is wrong.
 pub fn check_random<E: Executor>(executor: &E, number: u64, tally: &mut Tally) -> Result<(), String> {
     let mut numbers = Numbers::new(number);
     match numbers.below(4) {
@@ -199,7 +199,7 @@ fn check_one<T: Scalar, E: Executor>(
         T::NAME
     );
     let failed = |error: Error| format!("{place}: {error}");
-    // Sums of duplicates may be NaN where numbers are large, and NaNs do not compare.
+    // Sums of large duplicates may be NaN, and NaNs do not compare equal.
     if numbers.below(8) == 0 && !matches!(kind, Kind::Special | Kind::Large | Kind::Wide) {
         check_conversion(executor, &place, &matrix, format);
         tally.conversions += 1;
@@ -243,7 +243,7 @@ fn check_one<T: Scalar, E: Executor>(
         let computed = of(&result, stored.rows());
         let verification = match operation {
             0 => verify(&computed, &expected, plan.format()),
-            // Several vectors have one chain of additions for each element.
+            // Several vectors have one chain of additions per element.
             1 => verify(&computed, &expected, Format::CSR_SCALAR),
             _ => verify_transposed(&computed, &expected),
         }

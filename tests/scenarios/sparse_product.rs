@@ -1,4 +1,4 @@
-//! Products of two sparse matrices: the bits of those on the CPU.
+//! Products of two sparse matrices: the same bits as on the CPU.
 
 use warp_spmv::executor::{Cpu, Executor};
 use warp_spmv::format::Matrix;
@@ -7,8 +7,8 @@ use warp_spmv::{Csr, Scalar};
 
 use super::{Numbers, generated, with_rows, with_wide_offsets};
 
-/// Pairs of small matrices: rows around a warp, in no order and with columns more than once; none, one and all columns;
-/// sorted rows; rows for tables of several sizes.
+/// Returns pairs of small matrices: row lengths around a warp, unsorted and with repeated columns; no, one and all
+/// columns; sorted rows; rows for tables of several sizes.
 pub fn pairs<T: Scalar>() -> Vec<(Csr<T>, Csr<T>)> {
     let mut numbers = Numbers::new(41);
     let mut pair = |inner, left: &[usize], columns, right: &[usize]| {
@@ -31,7 +31,7 @@ pub fn pairs<T: Scalar>() -> Vec<(Csr<T>, Csr<T>)> {
     pairs
 }
 
-/// Pairs that a GPU has enough work with: squares of stencils and of long rows, and a dense row.
+/// Returns pairs with enough work for a GPU: squares of stencils and of long rows, and a dense row.
 #[allow(dead_code, reason = "the GPU program takes them")]
 pub fn larger_pairs<T: Scalar>() -> Vec<(String, Csr<T>, Csr<T>)> {
     let mut pairs = Vec::new();
@@ -50,14 +50,14 @@ pub fn larger_pairs<T: Scalar>() -> Vec<(String, Csr<T>, Csr<T>)> {
     rows[7] = 40_000;
     let (left, right) = (with_rows(2000, &rows, &mut numbers), with_rows(300_000, &[20; 2000], &mut numbers));
     pairs.push(("one dense row".into(), left, right));
-    // Products of up to all columns: tables of every size, and the bits of the longest rows.
+    // Rows of the product with up to all columns: tables of every size, and bits for the longest rows.
     let lengths: Vec<usize> = (0..18).flat_map(|size| [(3 << size) / 4, (3 << size) / 4 + 1]).collect();
     let right = with_rows(1_000_000, &lengths, &mut numbers);
     pairs.push(("rows of every size".into(), with_rows(lengths.len(), &[1; 400], &mut numbers), right));
     pairs
 }
 
-/// Multiplies, and gives the product new values: the same bits as on the CPU.
+/// Multiplies, then computes the product with new values: both have the same bits as on the CPU.
 pub fn check_sparse_product<T: Scalar, E: Executor>(executor: &E, name: &str, left: &Csr<T>, right: &Csr<T>) {
     let expected = multiply(left, right).unwrap();
     let place = format!("{name}, {}", T::NAME);
@@ -78,7 +78,7 @@ pub fn check_sparse_product<T: Scalar, E: Executor>(executor: &E, name: &str, le
     same(computed, &expected, "the product with new values");
 }
 
-/// [`check_sparse_product`] of the small pairs, with offsets of both widths. Gives the number of products.
+/// [`check_sparse_product`] of the small pairs, with offsets of both widths. Returns the number of products.
 pub fn check_sparse_products<T: Scalar, E: Executor>(executor: &E) -> usize {
     let pairs = pairs::<T>();
     for (number, (left, right)) in pairs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What many threads at once must get right.
+//! Requirements on many threads at once.
 
 use std::thread;
 
@@ -8,10 +8,10 @@ use warp_spmv::{Csr, Format, Plan};
 
 use super::Numbers;
 
-/// Threads that multiply at the same time.
+/// Number of threads that multiply concurrently.
 pub const THREADS: usize = 16;
 
-/// One format for each storage without blocks or diagonals, and one that shares out the entries of CSR.
+/// Returns one format per storage without blocks or diagonals, and one that distributes the entries of CSR.
 fn formats() -> Vec<Format> {
     let mut formats: Vec<_> = Format::STANDARD.iter().copied().filter(|format| !format.sums_duplicates()).collect();
     formats.dedup_by_key(|format| format.storage());
@@ -19,8 +19,8 @@ fn formats() -> Vec<Format> {
     formats
 }
 
-/// Makes plans on an executor and multiplies with them `times` times; gives the bits of the results, each of which is
-/// that of its first time.
+/// Makes plans on an executor and multiplies with each of them `times` times. Returns the bits of the results, which
+/// must be the same every time.
 fn multiply<E: Executor>(executor: &E, matrix: &Csr<f64>, times: usize) -> Vec<Vec<u64>> {
     let x = executor.upload(Numbers::new(31).vector(matrix.columns())).unwrap();
     formats()
@@ -39,8 +39,8 @@ fn multiply<E: Executor>(executor: &E, matrix: &Csr<f64>, times: usize) -> Vec<V
         .collect()
 }
 
-/// Each of [`THREADS`] threads, on an executor that all share and on one of its own, gets the bits that one alone gets;
-/// a plan that was made on one thread works on others.
+/// Each of [`THREADS`] threads, on a shared executor and on its own, gets the same bits as a single thread; a plan made
+/// on one thread works on others.
 pub fn check_threads<E: Executor>(make: impl Fn() -> E + Sync, times: usize) {
     let matrix = "pareto:rows=300,k=1.2,base=3".parse::<Generator>().unwrap().generate::<f64>().unwrap();
     let shared = make();
@@ -53,7 +53,7 @@ pub fn check_threads<E: Executor>(make: impl Fn() -> E + Sync, times: usize) {
             });
         }
     });
-    // One plan that threads take by turns, as only a lock lets them.
+    // Threads take turns with one plan, which needs a lock.
     let x = shared.upload(Numbers::new(31).vector(matrix.columns())).unwrap();
     let plan = std::sync::Mutex::new(Plan::with_format(&shared, matrix.clone(), formats()[0]).unwrap());
     let results: Vec<_> = thread::scope(|scope| {
@@ -70,6 +70,6 @@ pub fn check_threads<E: Executor>(make: impl Fn() -> E + Sync, times: usize) {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for result in results {
-        assert!(result.into_iter().map(f64::to_bits).eq(expected[0].iter().copied()), "by turns with one plan");
+        assert!(result.into_iter().map(f64::to_bits).eq(expected[0].iter().copied()), "taking turns with one plan");
     }
 }

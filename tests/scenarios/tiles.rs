@@ -6,9 +6,9 @@ use warp_spmv::{Format, Layout, Multivector, Plan, Scalar};
 
 use super::{Numbers, factor, with_rows};
 
-/// Rows that begin shortly before a tile, end at its first item, go through one or `many`, and empty ones between them, in
-/// tiles of `items`. One plan multiplies again and again, and several vectors in between: whoever arrives
-/// last must leave the counts as they were.
+/// Checks rows that begin shortly before a tile, end at its first item, or span one or `many` tiles of `items`, with
+/// empty rows between them. One plan multiplies repeatedly, with multivector products in between: the last block to
+/// arrive must restore the counts.
 pub fn check_tiles<T: Scalar, E: Executor>(executor: &E, items: usize, many: usize) {
     const COLUMNS: usize = 1000;
     let lengths = [items - 11, many * items + 5, 0, 0, 3, items - 1, 1, 3 * items + 100, items / 2, 0, 2 * items, 7];

@@ -1,4 +1,4 @@
-//! What every executor must get right with the transposed matrix, and with the conjugate transposed one.
+//! Requirements on every executor for the transposed and the conjugate transposed matrix.
 
 use warp_spmv::executor::Executor;
 use warp_spmv::format::Matrix;
@@ -7,7 +7,7 @@ use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Scalar, Transposed};
 
 use super::{FACTORS, Numbers, as_stored, factor, plan, with_rows};
 
-/// What multiplies.
+/// The transpose to multiply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Which {
     /// Aᵀ.
@@ -17,12 +17,12 @@ pub enum Which {
 }
 
 impl Which {
-    /// Those that differ for this type.
+    /// Returns the transposes that differ for this type.
     pub fn all<T: Scalar>() -> &'static [Self] {
         if T::COMPLEX { &[Self::Transposed, Self::Conjugate] } else { &[Self::Transposed] }
     }
 
-    /// The matrix, stored.
+    /// Returns the transpose of `matrix` as a matrix.
     pub fn stored<T: Scalar>(self, matrix: &Csr<T>) -> Csr<T> {
         let mut transposed = matrix.transposed().unwrap();
         if self == Self::Conjugate {
@@ -32,8 +32,8 @@ impl Which {
     }
 }
 
-/// α Aᵀ x + β y, or the same with Aᴴ, from a y that is poisoned with NaN if β = 0, by a plan that was asked for in `format`.
-/// `None` if that says that it does not multiply transposed.
+/// Returns α Aᵀ x + β y, or the same with Aᴴ, computed from a y filled with NaN if β = 0, by a plan that was requested
+/// in `format`; `None` if the plan reports that it does not multiply transposed.
 pub fn apply_transposed<T: Scalar, E: Executor>(
     plan: &Plan<T, E>,
     (format, which): (Format, Which),
@@ -52,7 +52,7 @@ pub fn apply_transposed<T: Scalar, E: Executor>(
     match applied {
         Err(error @ Error::Unsupported { .. }) => {
             assert_eq!(error.to_string(), format!("format {format} has no kernel for the transposed matrix"));
-            assert!(!format.multiplies_transposed(), "{format} says that it can");
+            assert!(!format.multiplies_transposed(), "{format} claims to multiply transposed");
             return None;
         }
         done => done.unwrap_or_else(|error| panic!("{format}: {error}")),
@@ -60,7 +60,7 @@ pub fn apply_transposed<T: Scalar, E: Executor>(
     Some(executor.download(&y).unwrap())
 }
 
-/// A matrix, and its transposes as they are stored.
+/// A matrix and its transposes, stored as matrices.
 struct Transposes<'a, T: Scalar> {
     name: &'a str,
     matrix: &'a Csr<T>,
@@ -72,9 +72,9 @@ impl<'a, T: Scalar> Transposes<'a, T> {
         Self { name, matrix, stored: Which::all::<T>().iter().map(|&which| (which, which.stored(matrix))).collect() }
     }
 
-    /// Multiplies by one plan, and compares with the exact results of the stored transposes. In whatever order a column is
-    /// added up, its length bounds the additions. Gives the worst error over its bound, `None` if the format refuses the
-    /// matrix for its padding, or as [`apply_transposed`] does.
+    /// Multiplies by one plan, and compares with the exact results of the stored transposes. In whatever order a column
+    /// is summed, its length bounds the number of additions. Returns the worst error over its bound; `None` if the
+    /// format refuses the matrix because of padding, or like [`apply_transposed`].
     fn check<E: Executor>(
         &self,
         executor: &E,
@@ -102,8 +102,8 @@ impl<'a, T: Scalar> Transposes<'a, T> {
     }
 }
 
-/// With each pair of factors against the exact result. Gives the worst error over its bound, `None` as
-/// [`Transposes::check`] does.
+/// Compares products with each pair of factors with the exact results. Returns the worst error over its bound, or
+/// `None` like [`Transposes::check`].
 pub fn check_transposed<T: Scalar, E: Executor>(
     executor: &E,
     name: &str,
@@ -137,7 +137,7 @@ pub fn check_transposed_special_values<T: Scalar, E: Executor>(executor: &E, for
     }
 }
 
-/// Options that store what is going to be multiplied.
+/// Returns options that store the transpose `which`.
 pub fn stored(which: Which, format: Format, updates: bool) -> PlanOptions {
     let transposed = match which {
         Which::Transposed => Transposed::Stored(format),
@@ -146,7 +146,7 @@ pub fn stored(which: Which, format: Format, updates: bool) -> PlanOptions {
     PlanOptions { transposed, updates, reproducible: true, ..PlanOptions::default() }
 }
 
-/// −1.5 Aᵀ x + 0.5 y, or the same with Aᴴ.
+/// Returns −1.5 Aᵀ x + 0.5 y, or the same with Aᴴ.
 pub fn multiply_stored<T: Scalar, E: Executor>(
     executor: &E,
     plan: &Plan<T, E>,
@@ -163,8 +163,8 @@ pub fn multiply_stored<T: Scalar, E: Executor>(
     executor.download(&y).unwrap()
 }
 
-/// Right within the bound of the format that the transpose is stored in, and the same bits on all executors given, before
-/// and after the matrix gets new values.
+/// Checks that a stored transpose is right within the bound of its format, with the same bits on all `executors`,
+/// before and after the matrix gets new values.
 pub fn check_stored<T: Scalar, E: Executor>(name: &str, matrix: &Csr<T>, format: Format, executors: &[E]) {
     let mut numbers = Numbers::new(23);
     let (x, y) = (numbers.vector::<T>(matrix.rows()), numbers.vector::<T>(matrix.columns()));
@@ -182,13 +182,16 @@ pub fn check_stored<T: Scalar, E: Executor>(name: &str, matrix: &Csr<T>, format:
             assert_eq!(plan.transpose_format(), Some(format), "{place}");
             let old = multiply_stored(executor, &plan, which, &x, &y);
             match plan.update_values(&executor.upload(new.values().clone()).unwrap()) {
-                // Formats that look at values can hold one of the two alone.
+                // Formats that depend on values may hold only one of the two matrices.
                 Err(Error::Fill { .. } | Error::Structure { .. }) => return,
                 updated => updated.unwrap_or_else(|error| panic!("{place}: {error}")),
             }
             let both = [old, multiply_stored(executor, &plan, which, &x, &y)];
             let fresh = Plan::with_options(executor, new.clone(), Format::CSR_SCALAR, stored(which, format, false));
-            assert!(multiply_stored(executor, &fresh.unwrap(), which, &x, &y) == both[1], "{place}: not as a new plan");
+            assert!(
+                multiply_stored(executor, &fresh.unwrap(), which, &x, &y) == both[1],
+                "{place}: differs from a new plan"
+            );
             assert!(plan.into_matrix().download(executor).unwrap() == Matrix::Csr(new.clone()), "{place}");
             assert!(first.get_or_insert_with(|| both.clone()) == &both, "{place}: other bits");
         }

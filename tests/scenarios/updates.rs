@@ -1,4 +1,4 @@
-//! New values for the matrix of a plan: the same arrays as those of the new matrix.
+//! New values for the matrix of a plan: the arrays must equal those of the new matrix.
 
 use warp_spmv::executor::Executor;
 use warp_spmv::format::{FillLimit, Matrix};
@@ -29,7 +29,7 @@ fn check_update<T: Real, E: Executor>(
 ) {
     let options = PlanOptions { updates: true, ..PlanOptions::default() };
     let mut plan = match Plan::with_options(executor, old, format, options) {
-        // Formats that look at values can hold one of the two alone.
+        // Formats that depend on values may hold only one of the two matrices.
         Err(Error::Fill { .. } | Error::Structure { .. }) => return,
         plan => plan.unwrap_or_else(|error| panic!("{place}: {error}")),
     };
@@ -59,15 +59,15 @@ fn check_update<T: Real, E: Executor>(
     assert!(plan.into_matrix().download(executor).unwrap() == *expected, "{place}");
 }
 
-/// Updates every `step`-th matrix in every format, in plans that keep the places of entries: the matrix is the same as
-/// without. Gives the number of formats and matrices that places were kept for.
+/// Updates every `step`-th matrix in every format, in plans that keep the places of entries: the matrix must be the
+/// same as without them. Returns the number of pairs of format and matrix for which places were kept.
 pub fn check_kept_places<T: Real, E: Executor>(executor: &E, step: usize) -> usize {
     let mut numbers = Numbers::new(7);
     let mut kept = 0;
     for (name, old) in matrices::<T>().into_iter().step_by(step) {
         let mut new = old.clone();
         new.values_mut().copy_from_slice(&numbers.vector::<T>(old.nnz()));
-        // A zero of a row is an entry, and its sign a bit.
+        // A stored zero is an entry, and its sign must survive.
         new.values_mut().iter_mut().step_by(3).for_each(|value| *value = T::from_f64(-0.0));
         for &format in Format::ALL {
             let place = format!("{name}, {format}, {}", T::NAME);

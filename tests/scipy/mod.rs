@@ -1,5 +1,5 @@
-//! Python with SciPy as the other side of a test. Where it is missing, the test says so and passes; `PYTHON` names another
-//! interpreter than `python3`, and with `REQUIRE_SCIPY` set a missing SciPy is a failure.
+//! Python with SciPy as the other side of a test. If it is missing, the test prints so and passes; `PYTHON` names an
+//! interpreter other than `python3`, and with `REQUIRE_SCIPY` set, a missing SciPy is a failure.
 
 use std::ffi::OsStr;
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ fn python<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> std::io::R
     Command::new(std::env::var_os("PYTHON").unwrap_or("python3".into())).args(arguments).output()
 }
 
-/// Whether there is SciPy; prints why not.
+/// Returns whether SciPy is available; prints the reason if not.
 pub fn has_scipy() -> bool {
     let reason = match python(["-c", "import scipy.sparse"]) {
         Ok(output) if output.status.success() => return true,
@@ -16,7 +16,7 @@ pub fn has_scipy() -> bool {
         Err(error) => error.to_string(),
     };
     assert!(std::env::var_os("REQUIRE_SCIPY").is_none(), "no SciPy: {reason}");
-    println!("skipped, for there is no SciPy: {reason}");
+    println!("skipped, because SciPy is missing: {reason}");
     false
 }
 

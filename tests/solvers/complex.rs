@@ -1,4 +1,4 @@
-//! What every executor must get right with complex systems and Hermitian eigenproblems.
+//! Requirements on every executor for complex systems and Hermitian eigenproblems.
 
 use std::f64::consts::TAU;
 
@@ -18,10 +18,10 @@ use super::solver::{
     hermitian_indefinite, options, relative_residual,
 };
 
-/// Iterations of a cycle of GMRES.
+/// Iterations per cycle of GMRES.
 pub const CYCLE: u32 = 60;
 
-/// The methods, each with the matrices that it is for.
+/// Checks each method with the matrices that it supports.
 pub fn check_complex_methods<T: Scalar, E: Executor>(executor: &E) {
     fn check<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, method: M, families: &[Family<T>]) {
         for &family in families {
@@ -37,7 +37,7 @@ pub fn check_complex_methods<T: Scalar, E: Executor>(executor: &E) {
     check_chebyshev::<T, E>(executor);
 }
 
-/// A periodic lattice whose links in each direction have one phase, plus a multiple of the identity.
+/// A periodic lattice whose links have one phase per direction, plus a multiple of the identity.
 pub struct Torus<'a> {
     pub sides: &'a [usize],
     pub phases: &'a [f64],
@@ -67,7 +67,7 @@ impl Torus<'_> {
         Csr::try_from_triplets(points, points, &rows, &columns, &values).unwrap()
     }
 
-    /// The eigenvalues, sorted: those of plane waves.
+    /// Returns the eigenvalues, those of plane waves, sorted.
     pub fn spectrum(&self) -> Vec<f64> {
         let mut values = vec![self.shift];
         for (&side, phase) in self.sides.iter().zip(self.phases) {
@@ -79,7 +79,7 @@ impl Torus<'_> {
     }
 }
 
-/// xᴴ y, in 64 bits.
+/// Returns xᴴ y, computed in 64 bits.
 fn inner<T: Scalar>(x: &[T], y: &[T]) -> [f64; 2] {
     x.iter().zip(y).fold([0.0; 2], |[re, im], (x, y)| {
         let ([a, b], [c, d]) = (x.parts(), y.parts());
@@ -87,7 +87,7 @@ fn inner<T: Scalar>(x: &[T], y: &[T]) -> [f64; 2] {
     })
 }
 
-/// LOBPCG, the estimate of the spectrum and power iteration find the eigenvalues that are known in closed form.
+/// LOBPCG, the estimate of the spectrum and power iteration find eigenvalues known in closed form.
 pub fn check_hermitian_eigenvalues<T: Scalar, E: Executor>(executor: &E) {
     let options = Options { relative_tolerance: options::<T>().relative_tolerance / 10.0, ..options::<T>() };
     let plan = |matrix: &Csr<T>| Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
@@ -104,7 +104,7 @@ pub fn check_hermitian_eigenvalues<T: Scalar, E: Executor>(executor: &E) {
         // The length of the last Lanczos vector is added to the upper end.
         let above = |value: f64, expected: f64| value > expected - 1e-3 * norm && value < expected + 0.7 * norm;
         let found = above(bounds.smallest, spectrum[0]) && above(bounds.largest, spectrum[rows - 1]);
-        assert!(found, "{bounds:?} and not from {} to {}", spectrum[0], spectrum[rows - 1]);
+        assert!(found, "{bounds:?}, expected {} to {}", spectrum[0], spectrum[rows - 1]);
 
         for (end, preconditioner) in [(SpectrumEnd::Smallest, Some(&halves)), (SpectrumEnd::Largest, None)] {
             let place = format!("{:?}, {end:?}, {}", torus.sides, T::NAME);
@@ -140,8 +140,8 @@ pub fn check_hermitian_eigenvalues<T: Scalar, E: Executor>(executor: &E) {
     assert!(error <= 5.0 * options.relative_tolerance, "{report:?}");
 }
 
-/// Rows and columns of a real matrix times complex numbers of length 1 make a preconditioner with the inverses of these
-/// numbers: M of D A C is C⁻¹ M D⁻¹, whatever the preconditioner.
+/// Rows and columns of a real matrix times complex numbers of modulus 1 give a preconditioner with the inverses of
+/// these numbers: M of D A C is C⁻¹ M D⁻¹, for any preconditioner.
 pub fn check_turned_preconditioners<T: Scalar, E: Executor>(executor: &E) {
     for (rows, symmetric) in [(1, true), (70, true), (131, false)] {
         let matrix = dominant::<T::Real>(rows, 3, symmetric);
@@ -157,7 +157,7 @@ pub fn check_turned_preconditioners<T: Scalar, E: Executor>(executor: &E) {
             if cholesky && !symmetric {
                 continue;
             }
-            // Hermitian matrices for those that are for them only.
+            // Hermitian matrices for preconditioners that require them.
             let of_columns =
                 if cholesky { of_rows.iter().map(|turn| turn.conjugate()).collect() } else { of_columns.clone() };
             let (offsets, columns, values) = matrix.clone().into_parts();
@@ -204,7 +204,7 @@ pub fn check_turned_preconditioners<T: Scalar, E: Executor>(executor: &E) {
     }
 }
 
-/// A complex preconditioner that gets new values has the bits of a new one, and stays what it was where it cannot take them.
+/// A complex preconditioner with new values has the bits of a new one, and stays unchanged if it cannot take them.
 pub fn check_new_complex_values<T: Scalar, E: Executor>(executor: &E) {
     for (symmetric, real) in [(true, in_parts(&dominant::<T::Real>(50, 3, true))), (false, dominant(70, 4, false))] {
         let last = real.rows() - 1;
@@ -230,7 +230,7 @@ pub fn check_new_complex_values<T: Scalar, E: Executor>(executor: &E) {
             }
             let what = format!("{name}, {format}, {} rows, {}", real.rows(), T::NAME);
             let of_rows = if cholesky { 0.0 } else { 0.7 };
-            // The last has real factors.
+            // The last one has real factors.
             let matrices = [turned(0.3, of_rows), turned(1.1, 2.0 * of_rows), turned(0.0, 0.0)];
             let make = |matrix: &Csr<T>, updates| {
                 let options =
@@ -249,13 +249,13 @@ pub fn check_new_complex_values<T: Scalar, E: Executor>(executor: &E) {
             for number in [1, 2, 2, 0] {
                 let values = matrices[number].values();
                 preconditioner.update_values(values).unwrap();
-                assert!(product(&mut preconditioner) == expected[number], "{what}, {number}: not as a new one");
+                assert!(product(&mut preconditioner) == expected[number], "{what}, {number}: differs from a new one");
                 let mut broken = values.clone();
                 broken[diagonal] = T::from_f64(f64::NAN);
                 let error = preconditioner.update_values(&broken).unwrap_err().to_string();
                 assert!(error.contains(&format!("the pivot of row {last} is")), "{what}: {error}");
                 let kept = product(&mut preconditioner) == expected[number];
-                assert!(kept, "{what}, {number}: changed by values that it did not take");
+                assert!(kept, "{what}, {number}: changed by values that it refused");
             }
             let error = make(&matrices[0], false).update_values(matrices[1].values()).unwrap_err().to_string();
             assert!(error.starts_with("`updates` in the options is false"), "{what}: {error}");

@@ -1,4 +1,4 @@
-//! What every executor must get right with dense vectors.
+//! Requirements on every executor for dense vectors.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use warp_spmv::{Error, Real, Vector};
 
 use super::Numbers;
 
-/// Around a warp, a block, and what the emulator's grid does at a time.
+/// Lengths around a warp, a block, and the size of the emulator's grid.
 pub const LENGTHS: &[usize] = &[0, 1, 31, 32, 33, 64, 65, 255, 256, 257, 511, 1000];
 
-/// `computed` is the sum of these products as far as rounding to 64 bits explains; in whatever order, a chain of
-/// additions is no longer than the sum.
+/// Checks that `computed` is the sum of these products within rounding to 64 bits; in any order, a chain of additions
+/// is no longer than the sum.
 #[track_caller]
 pub fn check_sum(computed: f64, products: impl Iterator<Item = (f64, f64)>, place: &str) {
     let (mut sum, mut magnitude, mut terms) = (Accumulator::default(), 0.0, 0);
@@ -32,15 +32,15 @@ pub fn check_sum(computed: f64, products: impl Iterator<Item = (f64, f64)>, plac
     }
     let exact = sum.combine(1.0, 0.0, 0.0).value();
     let bound = f64::from(terms + 2) * f64::EPSILON / 2.0 * magnitude * 1.01;
-    assert!((computed - exact).abs() <= bound, "{place}: {computed} and not {exact}");
+    assert!((computed - exact).abs() <= bound, "{place}: {computed}, expected {exact}");
 }
 
 fn bits<T: Real>(vector: &[T]) -> Vec<u64> {
     vector.iter().map(|value| value.to_f64().to_bits()).collect()
 }
 
-/// Runs a pass over random vectors. What it overwrites is NaN before. `expected` is what happens to an element, with the
-/// factors of the sums.
+/// Runs a pass over random vectors. Vectors that it overwrites are filled with NaN. `expected` computes one element,
+/// and returns the factors of the sums.
 fn check_pass<T, E, P, const C: usize, const R: usize, const W: usize, const S: usize>(
     executor: &E,
     pass: P,
@@ -84,7 +84,7 @@ fn check_pass<T, E, P, const C: usize, const R: usize, const W: usize, const S: 
     }
 }
 
-/// Every pass does what it says, bit for bit; sums are as exact as they can be expected to be.
+/// Every pass computes its definition, bit for bit; sums are right within rounding.
 pub fn check_passes<T: Real, E: Executor>(executor: &E) {
     check_pass::<T, E, _, 1, 0, 1, 0>(executor, Fill, |[a], [], [y]| {
         *y = a;
@@ -177,14 +177,14 @@ pub fn check_passes<T: Real, E: Executor>(executor: &E) {
     });
 }
 
-/// Products and combinations of blocks of vectors, of all sizes around a tile, and of some of the columns.
+/// Products and combinations of blocks of vectors, of all sizes around a tile, and of ranges of columns.
 pub fn check_columns<T: Real, E: Executor>(executor: &E) {
     let mut numbers = Numbers::new(23);
     for (rows, x_columns, y_columns) in
         [(0, 3, 2), (1, 1, 1), (33, 3, 5), (64, 4, 4), (100, 9, 1), (257, 1, 9), (70, 8, 8), (50, 0, 3), (50, 3, 0)]
     {
         let place = format!("{rows} x {x_columns} and {y_columns}, {}", T::NAME);
-        // One column before and one after those that are used.
+        // One column before and one after those in use.
         let (x, y) = (numbers.vector::<T>(rows * (x_columns + 2)), numbers.vector::<T>(rows * (y_columns + 2)));
         let columns = |array: &Vec<T>| {
             let count = array.len().checked_div(rows).unwrap_or(y_columns.max(x_columns) + 2);
@@ -216,14 +216,14 @@ pub fn check_columns<T: Real, E: Executor>(executor: &E) {
                 let magnitude: f64 = terms.iter().map(|term| term.abs()).sum();
                 let bound = (x_columns + 4) as f64 * T::UNIT_ROUNDOFF * 1.01 * magnitude;
                 let (computed, exact) = (element(&after, row, j), terms.iter().sum::<f64>());
-                assert!((computed - exact).abs() <= bound, "{place}, {row}, {j}: {computed} and not {exact}");
+                assert!((computed - exact).abs() <= bound, "{place}, {row}, {j}: {computed}, expected {exact}");
             }
-            // The columns around stay.
+            // The columns around stay unchanged.
             let around = |array: &[T]| bits(&[&array[..rows], &array[array.len() - rows..]].concat());
             assert_eq!(around(&after), around(&before), "{place}");
         }
     }
-    // What is overwritten is not read.
+    // Overwritten elements are not read.
     let nan = executor.upload(vec![T::from_f64(f64::NAN); 40]).unwrap();
     let (mut y, x) = (Multicolumn::from_array(nan, 20, 2).unwrap(), executor.upload(vec![T::ONE; 20]).unwrap());
     let mut space = Space::new(executor, FIRST_SLOT + 2, 4).unwrap();
@@ -233,7 +233,7 @@ pub fn check_columns<T: Real, E: Executor>(executor: &E) {
     assert_eq!(executor.download(y.array()).unwrap(), expected.into_iter().map(T::from_f64).collect::<Vec<_>>());
 }
 
-/// Every step of a program, and what stops it.
+/// Every step of a program, and every condition that stops it.
 pub fn check_programs<E: Executor>(executor: &E) {
     const A: u32 = FIRST_SLOT;
     let run = |values: &[f64], steps: &[Step]| {
@@ -285,7 +285,7 @@ pub fn check_programs<E: Executor>(executor: &E) {
         let expected = if stops { (9.0, 0.0) } else { (0.0, 1.0) };
         assert_eq!((scalars[STATUS as usize], scalars[A as usize + 2]), expected, "{step:?}, {value}");
     }
-    // A ring of three slots, after five values.
+    // A ring of three slots after five values.
     let record = [Step::record(A, A + 1, 3), Step::add(A, A, ONE)];
     let scalars = run(&[1.0], &record.repeat(5));
     assert_eq!((scalars[ITERATION as usize], &scalars[A as usize + 1..][..3]), (5.0, &[4.0, 5.0, 3.0][..]));
@@ -305,7 +305,7 @@ pub fn check_programs<E: Executor>(executor: &E) {
     }
 }
 
-/// What has stopped changes nothing any more, until the scalars are set anew.
+/// Once stopped, nothing changes until the scalars are set again.
 pub fn check_stop<T: Real, E: Executor>(executor: &E) {
     let ones = || executor.upload(vec![T::ONE; 100]).unwrap();
     let (x, mut y) = (ones(), ones());
@@ -337,12 +337,12 @@ pub fn check_stop<T: Real, E: Executor>(executor: &E) {
     }
 }
 
-/// The sums of some ranks in memory: this one's, which is the last but one, and numbers of the others.
+/// Sums of ranks in memory: those of this rank, which is the last but one, and fixed numbers for the others.
 struct SumsOfRanks<E: Executor> {
     own: Vector<f64, E>,
     flag: Vector<f64, E>,
     others: Vec<Vector<f64, E>>,
-    /// Calls that were announced and gathered.
+    /// Numbers of calls announced and gathered.
     calls: [u64; 2],
 }
 
@@ -378,11 +378,11 @@ impl<E: Executor> SumsInMemory<E> for SumsOfRanks<E> {
 /// Ranks whose sums are in memory.
 struct InMemory {
     ranks: usize,
-    /// How often the others have sums.
+    /// Number of rounds in which the others have sums.
     rounds: u64,
 }
 
-/// Sum `number` of another rank.
+/// Returns sum `number` of another rank.
 fn of_other(rank: usize, number: usize) -> f64 {
     1.0 / (3 * rank + number + 1) as f64
 }
@@ -397,7 +397,7 @@ impl<E: Executor> Ranks<E> for InMemory {
     }
 
     fn sum(&self, _sums: &mut [f64]) -> Result<(), Error> {
-        unreachable!("no sum comes to the host")
+        unreachable!("no sum goes through the host")
     }
 
     fn sums_in_memory(&self, executor: &E, sums: usize) -> Result<Option<Box<dyn SumsInMemory<E>>>, Error> {
@@ -416,7 +416,7 @@ impl<E: Executor> Ranks<E> for InMemory {
     }
 }
 
-/// Sums of ranks are added up in their order, and what was stopped stays as it is.
+/// Sums of ranks are added in the order of ranks, and nothing changes once stopped.
 pub fn check_ranks_in_memory<E: Executor>(executor: &E) {
     let vectors = Multicolumn::from_array(executor.upload(vec![1.0; 300]).unwrap(), 50, 6).unwrap();
     for ranks in [1, 2, 3, 8] {
@@ -445,7 +445,7 @@ pub fn check_ranks_in_memory<E: Executor>(executor: &E) {
         space.finish(FIRST_SLOT + 1, &count).unwrap();
         assert_eq!(space.scalars().unwrap(), before);
     }
-    // A rank that does not come is not waited for for ever, where ranks have flags.
+    // With flags, the wait for a missing rank ends.
     if executor.device().has_kernels() {
         let ranks = Arc::new(InMemory { ranks: 3, rounds: 1 });
         let mut space = Space::new(executor, FIRST_SLOT + 1, 1).unwrap().across(Some(ranks)).unwrap();
@@ -456,7 +456,7 @@ pub fn check_ranks_in_memory<E: Executor>(executor: &E) {
             assert_eq!(!space.scalars().unwrap()[FIRST_SLOT as usize].is_nan(), comes);
         }
     }
-    // More than a kernel takes come by way of the host.
+    // Sums of more ranks than a kernel takes go through the host.
     struct TooMany;
     impl<E: Executor> Ranks<E> for TooMany {
         fn first(&self) -> usize {
@@ -501,7 +501,7 @@ pub fn check_lengths<T: Real, E: Executor>(executor: &E) {
     );
     let error = space.gram(x.all(), y.all()).unwrap_err().to_string();
     assert!(error.starts_with("the number of partial sums of a pass is 900000, and the limit is "), "{error}");
-    // Without rows, there can be any number of columns.
+    // Without rows, any number of columns is possible.
     let empty = zeros(0);
     let many = || Columns::<T, E::Memory>::in_array(&empty, usize::MAX).unwrap();
     let error = space.gram(many(), Columns::of(&empty)).unwrap_err().to_string();

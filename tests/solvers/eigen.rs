@@ -1,4 +1,4 @@
-//! What every executor must get right with blocks of vectors, eigenvalues and PageRank.
+//! Requirements on every executor for blocks of vectors, eigenvalues and PageRank.
 
 use warp_spmv::executor::Executor;
 use warp_spmv::format::Matrix;
@@ -13,7 +13,7 @@ use warp_spmv::{Csr, Format, NarrowType, Plan, Real, ValueStorage, Vector};
 use super::Numbers;
 use super::solver::{check_report, diagonal, laplacian, laplacian_spectrum, options, relative_residual};
 
-/// Solves for so many columns at once, from 0 on.
+/// Solves for `columns` columns at once, from x = 0.
 pub fn solve_block<T: Real, E: Executor>(
     executor: &E,
     (matrix, preconditioner): (&Csr<T>, Option<&Csr<T>>),
@@ -56,7 +56,7 @@ pub fn check_block_cg<T: Real, E: Executor>(executor: &E) {
     }
 }
 
-/// Eigenpairs of a matrix; the products are done one vector at a time if `single`.
+/// Computes eigenpairs of a matrix, with products of one vector at a time if `single`.
 pub fn eigenpairs<T: Real, E: Executor>(
     executor: &E,
     method: &Lobpcg,
@@ -80,9 +80,9 @@ pub fn eigenpairs<T: Real, E: Executor>(
     (report.unwrap(), executor.download(x.array()).unwrap())
 }
 
-/// LOBPCG finds both ends of the spectrum of the Laplacian, multiple eigenvalues among them.
+/// LOBPCG finds both ends of the spectrum of the Laplacian, including multiple eigenvalues.
 pub fn check_lobpcg<T: Real, E: Executor>(executor: &E) {
-    // The square one has double eigenvalues.
+    // The square grid has double eigenvalues.
     for (grid, pairs, single) in
         [(&[60][..], 3, false), (&[8, 8], 6, false), (&[8, 8], 10, true), (&[5, 6, 4], 10, false)]
     {
@@ -141,7 +141,7 @@ pub fn check_power<T: Real, E: Executor>(executor: &E) {
     }
 }
 
-/// A graph with weights, vertices without edges, and edges to a vertex itself.
+/// Returns a graph with weights, vertices without edges, and self-loops.
 pub fn graph<T: Real>(vertices: usize) -> Csr<T> {
     let mut numbers = Numbers::new(71);
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
@@ -156,7 +156,7 @@ pub fn graph<T: Real>(vertices: usize) -> Csr<T> {
     Csr::try_from_triplets(vertices, vertices, &rows, &columns, &values).unwrap()
 }
 
-/// PageRank by the definition, with a dense matrix.
+/// Computes PageRank by its definition, with a dense matrix.
 fn dense_pagerank<T: Real>(graph: &Csr<T>, damping: f64, personalization: &[f64]) -> Vec<f64> {
     let vertices = graph.rows();
     let total: f64 = personalization.iter().sum();
@@ -177,7 +177,7 @@ fn dense_pagerank<T: Real>(graph: &Csr<T>, damping: f64, personalization: &[f64]
     x
 }
 
-/// The same edges, all those of a vertex as heavy as each other: of some vertices, of no weight.
+/// Returns the same graph with equal weights for all edges of a vertex, zero for some vertices.
 fn with_equal_edges<T: Real>(mut graph: Csr<T>) -> Csr<T> {
     for row in 0..graph.rows() {
         let range = graph.range(row);
@@ -186,12 +186,12 @@ fn with_equal_edges<T: Real>(mut graph: Csr<T>) -> Csr<T> {
     graph
 }
 
-/// PageRank is what the definition says, in every format, with the same bits twice; also where the transition matrix has
+/// PageRank agrees with its definition in every format, with the same bits twice, even if the transition matrix stores
 /// no values.
 pub fn check_pagerank<T: Real, E: Executor>(executor: &E) {
     let graph = graph::<T>(150);
     check_ranks(executor, &graph, ValueStorage::Full, false);
-    // As many numbers as a table holds, or too many.
+    // The values may or may not fit a table.
     check_ranks(executor, &graph, ValueStorage::Lossless, false);
     check_ranks(executor, &with_equal_edges(graph), ValueStorage::Lossless, true);
 }

@@ -1,4 +1,4 @@
-//! What every executor must get right with preconditioners.
+//! Requirements on every executor for preconditioners.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use warp_spmv::{Csr, Format, NarrowType, Plan, PlanOptions, Real, Scalar, ValueS
 use super::Numbers;
 use super::solver::{GRIDS, check_report, diagonal, laplacian, options, relative_residual};
 
-/// The preconditioners that are checked: all, and some with other parameters.
+/// Returns the preconditioners to check: all, and some with other parameters.
 pub fn names() -> Vec<PreconditionerName> {
     let others = ["block-jacobi-1", "block-jacobi-5", "block-jacobi-32", "neumann-0", "chebyshev-0", "ic0-sweeps-1"];
     let others = others.iter().map(|name| name.parse().unwrap());
     PreconditionerName::ALL.iter().copied().chain(others).collect()
 }
 
-/// A matrix with random entries beside the diagonal, `each` in a row and in its transposed places, and a diagonal that
-/// outweighs them; symmetric, or not quite.
+/// Returns a matrix with random entries beside the diagonal, `each` per row and at the transposed positions, and a
+/// dominant diagonal; symmetric, or only in its pattern.
 pub fn dominant<T: Real>(rows: usize, each: usize, symmetric: bool) -> Csr<T> {
     let mut numbers = Numbers::new(rows as u64 + 77);
     let mut entries = BTreeMap::new();
@@ -48,7 +48,7 @@ fn from_entries<T: Real>(rows: usize, entries: &BTreeMap<(usize, usize), f64>) -
     Csr::try_from_triplets(rows, rows, &row_indices, &column_indices, &values).unwrap()
 }
 
-/// Two halves of rows that take elements from each other only: two levels.
+/// Two halves of the rows that depend only on each other: two levels.
 fn two_levels<T: Real>(half: usize) -> Csr<T> {
     let mut entries = BTreeMap::new();
     for row in 0..half {
@@ -62,14 +62,14 @@ fn two_levels<T: Real>(half: usize) -> Csr<T> {
     from_entries(2 * half, &entries)
 }
 
-/// Entries of a row in any order, and some twice.
+/// Rows with entries in any order, and some repeated.
 fn unsorted<T: Real>() -> Csr<T> {
     let columns = vec![1, 0, 0, 2, 1, 0, 1, 2];
     let values = [1.0, 2.0, 3.0, -1.0, 6.0, 1.0, -1.0, 4.0].map(T::from_f64).to_vec();
     Csr::try_new(3, 3, vec![0u32, 3, 6, 8], columns, values).unwrap()
 }
 
-/// Matrices, all of which are symmetric where that is said.
+/// Returns matrices with their names and whether they are symmetric.
 fn matrices<T: Real>() -> Vec<(&'static str, bool, Csr<T>)> {
     let mut list: Vec<_> = GRIDS.iter().map(|grid| ("grid", true, laplacian(grid))).collect();
     list.push(("no row", true, diagonal(&[])));
@@ -99,7 +99,7 @@ fn product(rows: &Rows, x: &[f64]) -> Vec<f64> {
     rows.iter().map(|row| row.iter().map(|(&column, value)| value * x[column]).sum()).collect()
 }
 
-/// Solves with one side of a matrix and a diagonal; or by sweeps.
+/// Solves with one triangle of a matrix and a diagonal, exactly or by sweeps.
 fn solve_triangular(
     rows: &Rows,
     lower: bool,
@@ -114,14 +114,14 @@ fn solve_triangular(
     let element = |row: usize, x: &[f64]| (b[row] - beside(row, x)) / diagonal(row);
     let mut x = vec![0.0; b.len()];
     match solver {
-        // In the order of the rows that it gets.
+        // In the order of the given rows.
         TriangularSolver::Levels | TriangularSolver::Colours if lower => {
             (0..b.len()).for_each(|row| x[row] = element(row, &x))
         }
         TriangularSolver::Levels | TriangularSolver::Colours => {
             (0..b.len()).rev().for_each(|row| x[row] = element(row, &x))
         }
-        // The first sweep is the one from 0.
+        // The first sweep starts from 0.
         TriangularSolver::Sweeps(sweeps) => {
             (0..=sweeps).for_each(|_| x = (0..b.len()).map(|row| element(row, &x)).collect());
         }
@@ -129,7 +129,7 @@ fn solve_triangular(
     x
 }
 
-/// Rows below the diagonal of each column.
+/// Returns the rows below the diagonal per column.
 fn below(rows: &Rows) -> Vec<Vec<usize>> {
     let mut below = vec![vec![]; rows.len()];
     for (row, entries) in rows.iter().enumerate() {
@@ -138,7 +138,7 @@ fn below(rows: &Rows) -> Vec<Vec<usize>> {
     below
 }
 
-/// L and U in one, column by column (the right-looking variant, where the library looks left).
+/// Returns L and U in one, computed column by column (the right-looking variant; the library's is left-looking).
 fn ilu0(mut rows: Rows) -> Rows {
     for (pivot_row, below) in below(&rows).iter().enumerate() {
         let pivot_entries = rows[pivot_row].clone();
@@ -155,7 +155,7 @@ fn ilu0(mut rows: Rows) -> Rows {
     rows
 }
 
-/// L and Lᵀ in one, column by column.
+/// Returns L and Lᵀ in one, computed column by column.
 fn ic0(mut rows: Rows) -> Rows {
     for (pivot_row, below) in below(&rows).iter().enumerate() {
         let pivot = rows[pivot_row][&pivot_row].sqrt();
@@ -177,7 +177,7 @@ fn ic0(mut rows: Rows) -> Rows {
     rows
 }
 
-/// Solves with the dense block of rows by elimination without exchanges: the matrices are dominant.
+/// Solves with a dense diagonal block by elimination without pivoting: the matrices are diagonally dominant.
 fn solve_block(rows: &Rows, block: std::ops::Range<usize>, b: &[f64]) -> Vec<f64> {
     let value = |row: usize, column: usize| rows[row].get(&column).copied().unwrap_or(0.0);
     let mut dense: Vec<Vec<f64>> =
@@ -193,7 +193,7 @@ fn solve_block(rows: &Rows, block: std::ops::Range<usize>, b: &[f64]) -> Vec<f64
     (0..size).map(|row| dense[row][size] / dense[row][row]).collect()
 }
 
-/// What M r must be, with a matrix to multiply both it and what was computed with before they are compared.
+/// Returns the expected M r, and possibly a matrix: the computed M r must then be multiplied by it before the comparison.
 fn expected<T: Real>(name: PreconditionerName, matrix: &Csr<T>, r: &[f64]) -> (Vec<f64>, Option<Rows>) {
     let rows = rows_of(matrix);
     match name {
@@ -207,7 +207,7 @@ fn expected<T: Real>(name: PreconditionerName, matrix: &Csr<T>, r: &[f64]) -> (V
     }
 }
 
-/// What M r must be where the rows are factorised in this order.
+/// Returns the expected M r if the rows are factorised in `order`.
 fn in_order(name: PreconditionerName, rows: &Rows, order: &[u32], r: &[f64]) -> Vec<f64> {
     let mut places = vec![0; rows.len()];
     order.iter().enumerate().for_each(|(place, &row)| places[row as usize] = place);
@@ -245,7 +245,7 @@ fn expected_of_rows(name: PreconditionerName, rows: &Rows, r: &[f64]) -> (Vec<f6
             combine(omega, &sum, 0.0, &sum)
         }
         PreconditionerName::Chebyshev { degree } => {
-            // The residual is Chebyshev's polynomial of the interval, 1 at 0.
+            // The residual polynomial is the Chebyshev polynomial of the interval, scaled to 1 at 0.
             let (center, half) = (bound * (1.0 + 1.0 / 30.0) / 2.0, bound * (1.0 - 1.0 / 30.0) / 2.0);
             let mapped = |x: &[f64]| combine(center / half, x, -1.0 / half, &product(&scaled, x));
             let (mut before, mut now) = (begin.clone(), mapped(&begin));
@@ -266,8 +266,8 @@ fn expected_of_rows(name: PreconditionerName, rows: &Rows, r: &[f64]) -> (Vec<f6
             let between = solve_triangular(&factors, true, solver, &|row| factors[row][&row], r);
             solve_triangular(&factors, false, solver, &|row| factors[row][&row], &between)
         }
-        // One level, which is solved directly. Without a row whose diagonal element is not positive, a saddle point is all first
-        // block.
+        // One level, which is solved directly. If all diagonal elements are positive, the first block of a saddle point
+        // is the whole matrix.
         PreconditionerName::Amg(Multigrid { coarsest, .. })
         | PreconditionerName::Saddle(Multigrid { coarsest, .. })
             if rows.len() <= coarsest as usize =>
@@ -292,11 +292,11 @@ fn expected_of_rows(name: PreconditionerName, rows: &Rows, r: &[f64]) -> (Vec<f6
 #[track_caller]
 fn assert_near<T: Real>(computed: &[f64], expected: &[f64], what: &str) {
     let largest = expected.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-    // The matrices are so well conditioned that some hundred roundings are enough.
+    // The matrices are well conditioned, so a few hundred roundings suffice.
     let bound = 500.0 * T::UNIT_ROUNDOFF * largest;
     assert_eq!(computed.len(), expected.len(), "{what}");
     for (row, (computed, expected)) in computed.iter().zip(expected).enumerate() {
-        assert!((computed - expected).abs() <= bound, "{what}, row {row}: {computed} and not {expected}");
+        assert!((computed - expected).abs() <= bound, "{what}, row {row}: {computed}, expected {expected}");
     }
 }
 
@@ -304,7 +304,7 @@ fn wide<T: Real>(vector: &[T]) -> Vec<f64> {
     vector.iter().map(|value| value.to_f64()).collect()
 }
 
-/// Each preconditioner is the M that its definition says, the same bits every time, and an operator in full.
+/// Each preconditioner is the M of its definition, gives the same bits every time, and is a complete operator.
 pub fn check_preconditioners<T: Real, E: Executor>(executor: &E) -> usize {
     let mut checked = 0;
     for (matrix_name, symmetric, matrix) in matrices::<T>() {
@@ -351,7 +351,7 @@ pub fn check_preconditioners<T: Real, E: Executor>(executor: &E) -> usize {
     checked
 }
 
-/// The same matrix with the entries of each row in reverse, each of them in two parts, a third and two.
+/// Returns the same matrix with the entries of each row in reverse, each split into one third and two thirds.
 pub fn in_parts<T: Real>(matrix: &Csr<T>) -> Csr<T> {
     let (mut offsets, mut columns, mut values) = (vec![0u32], vec![], vec![]);
     for row in 0..matrix.rows() {
@@ -365,7 +365,7 @@ pub fn in_parts<T: Real>(matrix: &Csr<T>) -> Csr<T> {
     Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values).unwrap()
 }
 
-/// A preconditioner that gets new values has the bits of a new one, and stays what it was where it cannot take them.
+/// A preconditioner with new values has the bits of a new one, and stays unchanged if it cannot take them.
 pub fn check_new_values<T: Real, E: Executor>(executor: &E) {
     let small = dominant::<T>(50, 3, true);
     for (symmetric, matrix) in [(true, in_parts(&small)), (true, small), (false, dominant(70, 4, false))] {
@@ -402,23 +402,23 @@ pub fn check_new_values<T: Real, E: Executor>(executor: &E) {
             let mut preconditioner = make(&matrix, true);
             assert!(product(&mut preconditioner) == old, "{what}: made for updates");
             preconditioner.update_values(new.values()).unwrap();
-            assert!(product(&mut preconditioner) == expected, "{what}: not as a new one");
+            assert!(product(&mut preconditioner) == expected, "{what}: differs from a new one");
             let error = preconditioner.update_values(&broken).unwrap_err().to_string();
             assert!(error.contains(&format!("the pivot of row {last} is")), "{what}: {error}");
             let error = preconditioner.update_values(&broken[1..]).unwrap_err().to_string();
             assert_eq!(error, format!("values has length {}, expected {}", broken.len() - 1, broken.len()), "{what}");
-            assert!(product(&mut preconditioner) == expected, "{what}: changed by values that it did not take");
+            assert!(product(&mut preconditioner) == expected, "{what}: changed by values that it refused");
             preconditioner.update_values(matrix.values()).unwrap();
-            assert!(product(&mut preconditioner) == old, "{what}: not as the first time");
+            assert!(product(&mut preconditioner) == old, "{what}: differs from the first time");
 
             let error = make(&matrix, false).update_values(new.values()).unwrap_err().to_string();
-            let expected = "true for a preconditioner that gets new values";
+            let expected = "true for a preconditioner whose values are updated";
             assert_eq!(error, format!("`updates` in the options is false, expected {expected}"), "{what}");
         }
     }
 }
 
-/// Solves A x = b from 0, with a preconditioner or without.
+/// Solves A x = b from x = 0, with or without a preconditioner.
 pub fn solve_with<T: Scalar, E: Executor, M: Method<T, E>>(
     executor: &E,
     method: &M,
@@ -439,7 +439,7 @@ pub fn solve_with<T: Scalar, E: Executor, M: Method<T, E>>(
     (report, executor.download(&x).unwrap())
 }
 
-/// Conjugate gradients take as few iterations with each preconditioner as it promises. Gives them.
+/// Checks that each preconditioner reduces the iterations of conjugate gradients as promised, and returns their numbers.
 pub fn check_preconditioned<T: Real, E: Executor>(executor: &E) -> Vec<(PreconditionerName, usize)> {
     let matrix = laplacian::<T>(&[20, 16]);
     let b = Numbers::new(5).vector(matrix.rows());
@@ -453,7 +453,7 @@ pub fn check_preconditioned<T: Real, E: Executor>(executor: &E) -> Vec<(Precondi
             assert_eq!(report.outcome, Outcome::Converged, "{name}");
             assert!(relative_residual(&matrix, &x, &b) <= 1.1 * options::<T>().relative_tolerance, "{name}");
             let most = match name {
-                // The diagonal is the same everywhere.
+                // The diagonal is constant.
                 PreconditionerName::Jacobi => 1.05,
                 PreconditionerName::BlockJacobi { .. } => 0.9,
                 PreconditionerName::Neumann { .. } => 0.7,
@@ -469,12 +469,12 @@ pub fn check_preconditioned<T: Real, E: Executor>(executor: &E) -> Vec<(Precondi
     iterations
 }
 
-/// Options for refinement: a tolerance that 32 bits alone do not reach.
+/// Returns options for refinement: a tolerance that 32 bits alone do not reach.
 pub fn refinement_options() -> Options {
     Options { relative_tolerance: 1e-13, ..Options::default() }
 }
 
-/// Solves A x = b from 0 in 64 bits, with a method in 32 bits and a preconditioner or none.
+/// Solves A x = b from x = 0 in 64 bits, by a method in 32 bits with or without a preconditioner.
 pub fn refine<E: Executor, M: Method<f32, E>>(
     executor: &E,
     method: &M,
@@ -496,7 +496,7 @@ pub fn refine<E: Executor, M: Method<f32, E>>(
     (report, executor.download(&x).unwrap())
 }
 
-/// A method in 32 bits comes to a solution in 64 bits.
+/// A method in 32 bits reaches a solution in 64 bits.
 pub fn check_refinement<E: Executor>(executor: &E) {
     let matrix = laplacian::<f64>(&[20, 16]);
     let b = Numbers::new(6).vector(matrix.rows());
@@ -512,7 +512,7 @@ pub fn check_refinement<E: Executor>(executor: &E) {
     }
 }
 
-/// The Laplacian with values that no narrower type has.
+/// Returns a scaled Laplacian whose values no narrower type holds.
 fn uneven(grid: &[usize]) -> Csr<f64> {
     let mut matrix = laplacian::<f64>(grid);
     let scales: Vec<f64> = Numbers::new(8).vector(matrix.rows()).iter().map(|scale: &f64| 1.0 + scale.abs()).collect();
@@ -531,8 +531,8 @@ fn narrow<E: Executor>(executor: &E, matrix: &Csr<f64>, narrow_type: NarrowType)
     Plan::with_options(executor, matrix.clone(), Format::CSR_TILED, options).unwrap()
 }
 
-/// Each method, with a preconditioner whose values are rounded and without, comes to a residual that the rounded matrix
-/// alone does not come to.
+/// Each method, with and without a preconditioner with rounded values, reaches a residual that the rounded matrix alone
+/// does not reach.
 pub fn check_rounded_corrections<E: Executor>(executor: &E, methods: &[MethodName]) {
     let matrix = uneven(&[9, 8]);
     let (b, options) = (Numbers::new(6).vector(72), Options { relative_tolerance: 1e-12, ..Options::default() });

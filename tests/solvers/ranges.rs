@@ -1,4 +1,4 @@
-//! Systems whose numbers have no squares: what was once said to be solved and was not.
+//! Systems whose numbers have no representable squares, which were once reported as solved but were not.
 
 use warp_spmv::executor::Executor;
 use warp_spmv::solver::dense::Multicolumn;
@@ -16,7 +16,7 @@ pub fn options(relative_tolerance: f64) -> Options {
     Options { relative_tolerance, ..Options::default() }
 }
 
-/// Solves by every method that takes a symmetric positive definite matrix and needs to be told nothing.
+/// Solves by every method that takes a symmetric positive definite matrix and needs no parameters.
 pub fn by_each_method<E: Executor>(
     executor: &E,
     matrix: &Csr<f64>,
@@ -36,9 +36,9 @@ pub fn by_each_method<E: Executor>(
     }
 }
 
-/// Systems are solved whatever the size of their numbers.
+/// Systems are solved whatever the magnitude of their numbers.
 pub fn check_sizes<E: Executor>(executor: &E) {
-    // Of A, of b, and of the x to start from as a multiple of the solution.
+    // Magnitudes of A and of b, and the initial x as a multiple of the solution.
     for (of_matrix, of_b, start) in [
         (1.0, 1.0, 0.0),
         (1.0, 1e-170, 0.0),
@@ -62,7 +62,7 @@ pub fn check_sizes<E: Executor>(executor: &E) {
         by_each_method(executor, &matrix, &b, &start_at, 1e-10, |method, report, x| {
             let place = format!("{method}, A of {of_matrix:e}, b of {of_b:e}, from {start:e}");
             if start > 1.0 {
-                // Rounding of such an x is more than b: what matters is that nobody says otherwise.
+                // The rounding error of such an x exceeds b: the solver must only not report convergence to a wrong x.
                 let error = x.iter().zip(&expected).map(|(x, expected)| (x - expected).abs()).fold(0.0, f64::max);
                 assert!(report.outcome != Outcome::Converged || error < 1e-8, "{place}: {report:?}, {x:?}");
                 return;
@@ -73,7 +73,7 @@ pub fn check_sizes<E: Executor>(executor: &E) {
             }
             let length = 59f64.sqrt() * of_b;
             assert!((report.right_hand_side_norm / length - 1.0).abs() < 1e-10, "{place}: {report:?}");
-            // Where it failed first because of the size of A, it went on from the x that it had come to.
+            // If a first attempt failed because of the magnitude of A, the solver continued from its current iterate.
             let begin = report.history[0] / (length * (1.0 - start));
             assert!(begin < 1.0 + 1e-10 && (of_matrix != 1.0 || begin > 1.0 - 1e-10), "{place}: {report:?}");
             assert!(report.residual_norm <= 1e-10 * report.right_hand_side_norm, "{place}: {report:?}");
@@ -81,7 +81,7 @@ pub fn check_sizes<E: Executor>(executor: &E) {
     }
 }
 
-/// Eigenvalues are found whatever their size, and that of the vectors to start from.
+/// Eigenvalues are found whatever their magnitude and that of the initial vectors.
 pub fn check_eigenvalues<E: Executor>(executor: &E) {
     let plan = |matrix: &Csr<f64>| Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
     for of_matrix in [1.0, 1e-170, 1e-300, 1e170, 1e300] {
@@ -97,7 +97,7 @@ pub fn check_eigenvalues<E: Executor>(executor: &E) {
             assert!((report.eigenvalues[0] / largest - 1.0).abs() < 1e-5, "{place}");
             assert!(report.residual_norms[0] <= 1.1e-6 * largest, "{place}");
 
-            // Two columns that are the same are one direction.
+            // Two equal columns are one direction.
             let other = (0..30).map(|place| of_x * f64::from(place % 7));
             let columns = std::iter::repeat_n(of_x, 30).chain(other).collect();
             let mut x = Multicolumn::from_array(executor.upload(columns).unwrap(), 30, 2).unwrap();

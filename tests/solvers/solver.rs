@@ -1,4 +1,4 @@
-//! What every executor must get right when it solves.
+//! Requirements on every executor for solvers.
 
 use std::ops::ControlFlow;
 
@@ -9,18 +9,19 @@ use warp_spmv::{Csr, Format, Plan, Real, Scalar};
 
 use super::Numbers;
 
-/// Grids whose matrices are solved with.
+/// Grids whose matrices the checks use.
 pub const GRIDS: &[&[usize]] = &[&[60], &[12, 9], &[5, 6, 4]];
 
-/// A matrix for the grid with so many points in each direction.
+/// Makes a matrix for the grid with the given number of points per direction.
 pub type Family<T> = fn(&[usize]) -> Csr<T>;
 
-/// The Laplacian, symmetric and positive definite: twice the number of directions on the diagonal, -1 for neighbours.
+/// Returns the Laplacian, symmetric and positive definite: twice the number of directions on the diagonal, -1 for
+/// neighbours.
 pub fn laplacian<T: Scalar>(grid: &[usize]) -> Csr<T> {
     stencil(grid, 0.0, 0.0)
 }
 
-/// The eigenvalues of the [`laplacian`], sorted.
+/// Returns the eigenvalues of the [`laplacian`], sorted.
 pub fn laplacian_spectrum(grid: &[usize]) -> Vec<f64> {
     let mut values = vec![0.0];
     for &side in grid {
@@ -41,20 +42,21 @@ pub fn indefinite<T: Scalar>(grid: &[usize]) -> Csr<T> {
     stencil(grid, shift_between(grid), 0.0)
 }
 
-/// The middle between two eigenvalues of the Laplacian that are far apart.
+/// Returns the midpoint of the widest gap between the lowest eigenvalues of the Laplacian.
 fn shift_between(grid: &[usize]) -> f64 {
     let spectrum = laplacian_spectrum(grid);
     let gap = spectrum[..8].windows(2).max_by(|a, b| (a[1] - a[0]).total_cmp(&(b[1] - b[0]))).unwrap();
     (gap[0] + gap[1]) / 2.0
 }
 
-/// The Laplacian less `shift` on the diagonal, with -1 - wind for the neighbour before and -1 + wind for the one after.
+/// Returns the Laplacian minus `shift` on the diagonal, with -1 - wind for the previous neighbour and -1 + wind for the
+/// next.
 fn stencil<T: Scalar>(grid: &[usize], shift: f64, wind: f64) -> Csr<T> {
     let beside = |point, neighbour| [if neighbour < point { -1.0 - wind } else { -1.0 + wind }, 0.0];
     lattice(grid, [2.0 * grid.len() as f64 - shift, 0.0], beside)
 }
 
-/// A phase that each link of a lattice has for itself, of which that of the other direction is the negative.
+/// Returns the individual phase of a link of a lattice; the opposite direction has its negative.
 fn phase(point: usize, neighbour: usize) -> f64 {
     let angle = 6.0 * (0.618_033_988_749_895 * (point.min(neighbour) * 7 + point.max(neighbour) * 31) as f64).fract();
     if neighbour < point { -angle } else { angle }
@@ -90,7 +92,7 @@ pub fn complex_convection<T: Scalar>(grid: &[usize]) -> Csr<T> {
     lattice(grid, [2.0 * grid.len() as f64, 0.4], beside)
 }
 
-/// A lattice with this number on the diagonal, and `beside` of a point and its neighbour.
+/// Returns the matrix of a lattice with the given number on the diagonal, and `beside(point, neighbour)` off it.
 fn lattice<T: Scalar>(grid: &[usize], [re, im]: [f64; 2], beside: impl Fn(usize, usize) -> [f64; 2]) -> Csr<T> {
     let points = grid.iter().product::<usize>();
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
@@ -116,20 +118,20 @@ fn lattice<T: Scalar>(grid: &[usize], [re, im]: [f64; 2], beside: impl Fn(usize,
     Csr::try_from_triplets(points, points, &rows, &columns, &values).unwrap()
 }
 
-/// A square matrix with these on its diagonal and nothing else.
+/// Returns a square diagonal matrix.
 pub fn diagonal<T: Scalar>(values: &[f64]) -> Csr<T> {
     let places: Vec<u32> = (0..values.len() as u32).collect();
     let values: Vec<T> = values.iter().map(|&value| T::from_f64(value)).collect();
     Csr::try_from_triplets(values.len(), values.len(), &places, &places, &values).unwrap()
 }
 
-/// Options for a precision: a tolerance that it can reach.
+/// Returns options with a tolerance that the precision can reach.
 pub fn options<T: Scalar>() -> Options {
     let relative_tolerance = if T::Real::NAME == "float32" { 1e-4 } else { 1e-9 };
     Options { relative_tolerance, ..Options::default() }
 }
 
-/// Solves from x = `x`; gives the report and x.
+/// Solves from the initial `x`, and returns the report and the solution.
 pub fn solve<T: Scalar, E: Executor, M: Method<T, E>>(
     executor: &E,
     method: &M,
@@ -148,14 +150,14 @@ pub fn solve<T: Scalar, E: Executor, M: Method<T, E>>(
     (report.unwrap(), executor.download(&x).unwrap())
 }
 
-/// ‖b − A x‖ / ‖b‖, exactly.
+/// Returns ‖b − A x‖ / ‖b‖ with an exact residual.
 pub fn relative_residual<T: Scalar>(matrix: &Csr<T>, x: &[T], b: &[T]) -> f64 {
     let residual = exact(matrix, -T::ONE, x, T::ONE, b).unwrap();
     let norm = |values: &mut dyn Iterator<Item = T>| values.map(|value| value.magnitude().powi(2)).sum::<f64>().sqrt();
     norm(&mut residual.iter().map(|value| value.rounded())) / norm(&mut b.iter().copied())
 }
 
-/// A report that agrees with itself.
+/// Checks that a report is consistent.
 #[track_caller]
 pub fn check_report(report: &Report, options: &Options) {
     assert_eq!(report.history.len(), report.iterations + 1);
@@ -166,7 +168,7 @@ pub fn check_report(report: &Report, options: &Options) {
     }
 }
 
-/// Systems that a method for a family solves, with and without a preconditioner. Gives the most iterations.
+/// Checks a method on systems of a family, with and without a preconditioner. Returns the largest number of iterations.
 pub fn check_family<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, method: &M, family: Family<T>) -> usize {
     GRIDS.iter().map(|grid| check_system(executor, method, family, grid)).max().unwrap_or(0)
 }
@@ -196,7 +198,7 @@ pub fn check_system<T: Scalar, E: Executor, M: Method<T, E>>(
     most
 }
 
-/// Neither x nor the number of iterations depends on when the host looks, and the callback hears of each iteration.
+/// Neither x nor the number of iterations depends on the check interval, and the callback is called for each iteration.
 pub fn check_interval<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, method: &M) {
     let matrix = laplacian::<T>(&[12, 9]);
     let mut numbers = Numbers::new(41);
@@ -208,7 +210,7 @@ pub fn check_interval<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, met
     };
     let every = with(1);
     assert_eq!(every.0, Outcome::Converged);
-    // Once more often than it needs, and once so seldom that it is long done.
+    // Once within the iterations, and once long after the last one.
     let seldom = 2 * every.1.len() as u32;
     assert!(with(7) == every && with(seldom) == every);
 
@@ -227,7 +229,7 @@ pub fn check_interval<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, met
     assert_eq!(heard, (1..).zip(report.history[1..].iter().copied()).collect::<Vec<_>>());
 }
 
-/// Chebyshev iteration with the spectrum as it is, and as it is estimated, with and without a preconditioner.
+/// Chebyshev iteration with the exact and the estimated spectrum, with and without a preconditioner.
 pub fn check_chebyshev<T: Scalar, E: Executor>(executor: &E) {
     for grid in GRIDS {
         let (matrix, spectrum) = (laplacian::<T>(grid), laplacian_spectrum(grid));
@@ -243,7 +245,7 @@ pub fn check_chebyshev<T: Scalar, E: Executor>(executor: &E) {
         let scaled = SpectralBounds::estimate(executor, &mut plan(&matrix), Some(&mut plan(&inverse)), 20).unwrap();
         let b = Numbers::new(51).vector(rows);
         for (bounds, preconditioner) in [(exact, None), (plain, None), (scaled, Some(&inverse))] {
-            // The condition of the longest grid, 1500, times the roundoff of float32 is 1e-4.
+            // The condition number of the longest grid, 1500, times the roundoff of float32 is 1e-4.
             let reachable = if T::Real::UNIT_ROUNDOFF > 1e-9 { 1e-3 } else { 0.0 };
             let options = options::<T>();
             let options = Options { relative_tolerance: options.relative_tolerance.max(reachable), ..options };

@@ -1,4 +1,4 @@
-//! Calls that are wrong, and what they say.
+//! Invalid calls and their messages.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
@@ -11,18 +11,18 @@ const COLUMNS: [i32; 3] = [0, 1, 2];
 const VALUES: [f64; 3] = [1.0, 2.0, 3.0];
 
 fn text(pointer: *const c_char) -> &'static str {
-    // SAFETY: the library's texts end with a 0; the messages are compared before the next call.
+    // SAFETY: the library's strings are null-terminated; messages are compared before the next call.
     unsafe { CStr::from_ptr(pointer) }.to_str().unwrap()
 }
 
-/// What a call said.
+/// A status with its message.
 fn said(status: Status) -> (Status, &'static str) {
     (status, text(warp_spmv_last_message()))
 }
 
 fn executor(name: &CStr) -> Executor {
     let mut executor = Executor { id: 0 };
-    // SAFETY: a text, and a place for a handle.
+    // SAFETY: a string, and memory for a handle.
     let status = unsafe { warp_spmv_executor_create(name.as_ptr(), 0, &mut executor) };
     assert_eq!(status, Status::Ok);
     executor
@@ -46,7 +46,7 @@ fn create(executor: Executor, pattern: &Pattern, format: Option<&str>) -> Result
     let mut options = warp_spmv_options_default();
     options.format = format.as_ref().map_or(null(), |format| format.as_ptr());
     let mut plan = Plan { id: 0 };
-    // SAFETY: arrays as long as the pattern says, or what is refused before it is read.
+    // SAFETY: arrays as long as the pattern says, or invalid ones that are rejected before they are read.
     let status = unsafe { warp_spmv_plan_create_float64(executor, pattern, VALUES.as_ptr(), &options, &mut plan) };
     if status == Status::Ok { Ok(plan) } else { Err(said(status)) }
 }
@@ -107,11 +107,11 @@ fn handles_are_known_to_be_wrong() {
     assert_eq!(said(apply(Plan { id: 0 }, &[1.0; 3], &mut y)), (Status::Handle, "no plan: the handle is 0"));
     let message = format!("no plan: handle {} is that of an executor", on.id);
     assert_eq!(said(apply(Plan { id: on.id }, &[1.0; 3], &mut y)), (Status::Handle, &*message));
-    let message = format!("no plan: handle {} was never made", u64::MAX);
+    let message = format!("no plan: handle {} was never created", u64::MAX);
     assert_eq!(said(apply(Plan { id: u64::MAX }, &[1.0; 3], &mut y)), (Status::Handle, &*message));
     assert_eq!(warp_spmv_executor_destroy(Executor { id: plan.id }), Status::Handle);
 
-    // Plans keep what they need of their executor.
+    // Plans keep what they need of their executor alive.
     assert_eq!(warp_spmv_executor_destroy(on), Status::Ok);
     let message = format!("no executor: handle {} was destroyed", on.id);
     assert_eq!(said(warp_spmv_executor_destroy(on)), (Status::Handle, &*message));
@@ -130,7 +130,7 @@ fn pointers_are_checked() {
     let plan = create(on, &pattern(), None).unwrap();
     let mut made = Executor { id: 5 };
     let (x, mut y) = ([1.0; 3], [7.0; 2]);
-    // SAFETY: every pointer that is wrong is NULL, not aligned, or of an array that is refused for its length.
+    // SAFETY: every invalid pointer is NULL, not aligned, or of an array that is rejected for its length.
     unsafe {
         assert_eq!(said(warp_spmv_executor_create(null(), 0, &mut made)), (Status::Argument, "name is NULL"));
         let name = c"\xff";
@@ -154,14 +154,14 @@ fn pointers_are_checked() {
         let status = warp_spmv_plan_apply_float64(plan, 1.0, x.as_ptr(), usize::MAX / 2, 0.0, y.as_mut_ptr(), 2);
         let message = format!("x has length {}, expected 3", usize::MAX / 2);
         assert_eq!(said(status), (Status::Argument, &*message));
-        // Of a wrong length nothing is looked at.
+        // With a wrong length, nothing is read.
         let status = warp_spmv_plan_apply_float64(plan, 1.0, null(), 2, 0.0, null_mut(), 2);
         assert_eq!(said(status), (Status::Argument, "x has length 2, expected 3"));
         let status = warp_spmv_plan_apply_float64(plan, 1.0, x.as_ptr(), 3, 0.0, null_mut(), 0);
         assert_eq!(said(status), (Status::Argument, "y has length 0, expected 2"));
         let (x, y) = (x.map(|x| x as f32), &mut [0.0; 2]);
         let status = warp_spmv_plan_apply_float32(plan, 1.0, x.as_ptr(), 3, 0.0, y.as_mut_ptr(), 2);
-        assert_eq!(said(status), (Status::NumberType, "the plan has no numbers of type float32"));
+        assert_eq!(said(status), (Status::NumberType, "the plan's numbers are not of type float32"));
 
         let status = warp_spmv_plan_create_float64(on, null(), VALUES.as_ptr(), null(), &mut Plan { id: 0 });
         assert_eq!(said(status), (Status::Argument, "pattern is NULL"));
@@ -169,7 +169,7 @@ fn pointers_are_checked() {
         assert_eq!(said(status), (Status::Argument, "values is NULL"));
         let status = warp_spmv_plan_create_float64(on, &pattern(), VALUES.as_ptr(), null(), null_mut());
         assert_eq!(said(status), (Status::Argument, "plan is NULL"));
-        // The place for a handle comes first.
+        // The memory for the handle is checked first.
         let status = warp_spmv_plan_create_float64(Executor { id: 0 }, null(), null(), null(), null_mut());
         assert_eq!(said(status), (Status::Argument, "plan is NULL"));
         let status = warp_spmv_executor_create(null(), 0, null_mut());
@@ -200,10 +200,10 @@ fn matrices_and_formats_are_checked() {
     check(other, None, Status::Argument, message);
     let without = Pattern { column_indices: null(), ..pattern() };
     check(without, None, Status::Argument, "column_indices is NULL");
-    // As many rows as there are numbers: refused before an offset is read.
+    // The maximum number of rows: rejected before an offset is read.
     let endless = Pattern { rows: usize::MAX, ..pattern() };
     check(endless, None, Status::Argument, "row_offsets has more elements than memory has bytes");
-    // More entries than the offsets say: the arrays of entries are not read.
+    // More entries than the offsets cover: the arrays of entries are not read.
     let stale = Pattern { entries: 1 << 20, column_indices: null(), ..pattern() };
     check(stale, None, Status::Matrix, "CSR matrix: the last row offset is 3, expected 1048576");
     let grown = Pattern { reserved: [0, 0, 0, 1], ..pattern() };
@@ -243,7 +243,7 @@ fn options_are_checked() {
     assert_eq!(make(rounded).1, message);
 }
 
-/// Values are rounded once, and the vectors are not.
+/// Values are rounded once, and the vectors are not rounded.
 #[test]
 fn rounded_values_are_multiplied() {
     let on = executor(c"cpu");
@@ -276,11 +276,11 @@ fn values_are_replaced() {
         let status = warp_spmv_plan_update_values_float64(plan, null(), 3);
         assert_eq!(said(status), (Status::Argument, "values is NULL"));
         let status = warp_spmv_plan_update_values_float32(plan, [1.0; 3].as_ptr(), 3);
-        assert_eq!(said(status), (Status::NumberType, "the plan has no numbers of type float32"));
+        assert_eq!(said(status), (Status::NumberType, "the plan's numbers are not of type float32"));
     }
     let plan = create(on, &pattern(), Some("ell")).unwrap();
     let (status, message) = said(update(plan, &[4.0, 5.0, 6.0]));
-    let expected = "a plan in format ell gets new values only if it was made for updates: `updates` in its options";
+    let expected = "a plan in format ell accepts new values only if it was built for updates: `updates` in its options";
     assert_eq!((status, message), (Status::Format, expected));
     assert_eq!(apply(plan, &[1.0, 10.0, 100.0], &mut y), Status::Ok);
     assert_eq!(y, [1.0, 320.0]);
@@ -292,7 +292,7 @@ fn a_matrix_without_entries_needs_no_arrays_of_them() {
     let offsets = [0_i64; 3];
     let empty = Pattern { entries: 0, row_offsets: offsets.as_ptr().cast(), column_indices: null(), ..pattern() };
     let mut plan = Plan { id: 0 };
-    // SAFETY: the offsets are there, and there are no entries.
+    // SAFETY: the offsets exist, but there are only no entries.
     let status = unsafe { warp_spmv_plan_create_float32(on, &empty, null(), null(), &mut plan) };
     assert_eq!(status, Status::Ok);
     let (x, mut y) = ([1.0; 3], [7.0; 2]);
@@ -300,10 +300,10 @@ fn a_matrix_without_entries_needs_no_arrays_of_them() {
     let status = unsafe { warp_spmv_plan_apply_float32(plan, 1.0, x.as_ptr(), 3, 2.0, y.as_mut_ptr(), 2) };
     assert_eq!((status, y), (Status::Ok, [14.0; 2]));
     let (mut rows, mut columns, mut entries) = (9, 9, 9);
-    // SAFETY: places for numbers.
+    // SAFETY: memory for numbers.
     let status = unsafe { warp_spmv_plan_shape(plan, &mut rows, &mut columns, &mut entries) };
     assert_eq!((status, rows, columns, entries), (Status::Ok, 2, 3, 0));
-    // SAFETY: places for numbers, and none.
+    // SAFETY: memory for numbers, and NULL.
     let status = unsafe { warp_spmv_plan_shape(plan, &mut columns, &mut rows, null_mut()) };
     assert_eq!((said(status), rows, columns), ((Status::Argument, "entries is NULL"), 2, 3));
 }
@@ -313,7 +313,7 @@ fn a_format_is_told_as_far_as_there_is_room() {
     let plan = create(executor(c"cpu"), &pattern(), Some("csr-vector")).unwrap();
     let told = |capacity: usize| {
         let (mut buffer, mut length) = ([b'#'; 16], 0);
-        // SAFETY: the buffer has the length that is passed, and the number a place.
+        // SAFETY: the buffer has the length that is passed, and there is memory for the number.
         let status = unsafe { warp_spmv_plan_format(plan, buffer.as_mut_ptr().cast(), capacity, &mut length) };
         assert_eq!((status, length), (Status::Ok, 10));
         buffer
@@ -377,7 +377,7 @@ fn a_plan_may_be_destroyed_while_threads_use_it() {
 #[cfg(not(feature = "cuda"))]
 fn a_gpu_that_this_library_cannot_use_is_unavailable() {
     let mut made = Executor { id: 0 };
-    // SAFETY: a text, and a place for a handle.
+    // SAFETY: a string, and memory for a handle.
     let status = unsafe { warp_spmv_executor_create(c"cuda".as_ptr(), 0, &mut made) };
     let message = "executor cuda is not available: this library was built without the feature `cuda`";
     assert_eq!((said(status), made), ((Status::Unavailable, message), Executor { id: 0 }));

@@ -1,4 +1,4 @@
-//! A program's CUDA context stays the current one. By hand, on a machine with a GPU:
+//! A program's CUDA context stays current. By hand, on a machine with a GPU:
 //! `cargo test -p warp-spmv-c --features cuda context -- --ignored`.
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut};
 
 use warp_spmv_c::*;
 
-// The driver, which the library links.
+// The driver, linked by the library.
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
     fn cuDeviceGet(device: *mut c_int, number: c_int) -> c_int;
@@ -17,14 +17,14 @@ unsafe extern "C" {
 /// The current context, or NULL.
 fn current() -> *mut c_void {
     let mut context = null_mut();
-    // SAFETY: a place for a context.
+    // SAFETY: `context` is valid for writes.
     let result = unsafe { cuCtxGetCurrent(&mut context) };
-    // 3: the driver was not started.
+    // 3: the driver has not been started.
     assert!(result == 0 || result == 3, "{result}");
     context
 }
 
-/// Multiplies on the GPU, and looks at the current context after each call.
+/// Multiplies on the GPU, and checks the current context after each call.
 fn check_kept() {
     let before = current();
     let kept = |status| assert_eq!((status, current()), (Status::Ok, before));
@@ -41,7 +41,7 @@ fn check_kept() {
     };
     let (mut executor, mut plan) = (Executor { id: 0 }, Plan { id: 0 });
     let (x, mut y) = ([1.0, 10.0, 100.0], [0.0; 2]);
-    // SAFETY: a text, places for handles, and arrays as long as is said.
+    // SAFETY: a string, memory for handles, and arrays of the stated lengths.
     unsafe {
         kept(warp_spmv_executor_create(c"cuda".as_ptr(), 0, &mut executor));
         kept(warp_spmv_plan_create_float64(executor, &pattern, values.as_ptr(), null(), &mut plan));
@@ -55,10 +55,10 @@ fn check_kept() {
 #[test]
 #[ignore = "it needs a GPU"]
 fn the_current_context_is_kept() {
-    // Before anybody has started the driver there is none.
+    // Before the driver is started, there is no context.
     check_kept();
     let (mut device, mut own) = (0, null_mut());
-    // SAFETY: places for a device and a context.
+    // SAFETY: memory for a device and a context.
     unsafe {
         assert_eq!((cuInit(0), cuDeviceGet(&mut device, 0)), (0, 0));
         assert_eq!(cuCtxCreate_v2(&mut own, 0, device), 0);

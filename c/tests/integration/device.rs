@@ -1,4 +1,4 @@
-//! Arrays in a GPU's memory. What needs none; and by hand, on a machine with a GPU:
+//! Arrays in a GPU's memory. Tests that need no GPU; others by hand, on a machine with a GPU:
 //! `cargo test -p warp-spmv-c --features cuda device -- --ignored`.
 
 use std::ffi::CStr;
@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 use warp_spmv_c::*;
 
 fn said(status: Status) -> (Status, String) {
-    // SAFETY: the library's text, which ends with a 0.
+    // SAFETY: the library's null-terminated string.
     let message = unsafe { CStr::from_ptr(warp_spmv_last_message()) };
     (status, message.to_str().unwrap().to_owned())
 }
@@ -28,11 +28,11 @@ fn pattern() -> Pattern {
 #[test]
 fn executors_of_the_host_refuse_arrays_of_a_gpu() {
     let (mut on, mut plan) = (Executor { id: 0 }, Plan { id: 0 });
-    let refused = (Status::Argument, "the executor is not one of a GPU, whose memory the arrays are in".to_owned());
+    let refused = (Status::Argument, "the executor is not on a GPU, but the arrays are".to_owned());
     let (offsets, columns, values) = ([0_i32, 1, 3], [0_i32, 1, 2], [1.0, 2.0, 3.0]);
     let own = Pattern { row_offsets: offsets.as_ptr().cast(), column_indices: columns.as_ptr().cast(), ..pattern() };
     let (x, mut y) = ([1.0; 3], [7.0; 2]);
-    // SAFETY: a text, places for handles, and arrays of these lengths, which are not read as those of a GPU.
+    // SAFETY: a string, memory for handles, and arrays of these lengths, which are not read as those of a GPU.
     unsafe {
         assert_eq!(warp_spmv_executor_create(c"cpu".as_ptr(), 0, &mut on), Status::Ok);
         let status = warp_spmv_plan_create_device_float64(on, &own, values.as_ptr(), null(), null_mut(), &mut plan);
@@ -51,7 +51,7 @@ fn handles_numbers_and_overlaps_are_checked() {
     let (offsets, columns, values) = ([0_i32, 1, 3], [0_i32, 1, 2], [1.0, 2.0, 3.0]);
     let own = Pattern { row_offsets: offsets.as_ptr().cast(), column_indices: columns.as_ptr().cast(), ..pattern() };
     let mut both = [1.0; 4];
-    // SAFETY: a text, places for handles, and what is refused before it is looked at.
+    // SAFETY: a string, memory for handles, and pointers that are rejected before they are read.
     unsafe {
         let status =
             warp_spmv_plan_create_device_float32(Executor { id: 0 }, &own, null(), null(), null_mut(), &mut plan);
@@ -65,7 +65,7 @@ fn handles_numbers_and_overlaps_are_checked() {
         assert_eq!(said(status), (Status::Handle, "no plan: the handle is 0".into()));
         assert_eq!(warp_spmv_plan_create_float64(on, &own, values.as_ptr(), null(), &mut plan), Status::Ok);
         let status = warp_spmv_plan_apply_device_float32(plan, 1.0, null(), 3, 0.0, null_mut(), 2, null_mut());
-        assert_eq!(said(status), (Status::NumberType, "the plan has no numbers of type float32".into()));
+        assert_eq!(said(status), (Status::NumberType, "the plan's numbers are not of type float32".into()));
         let y = both.as_mut_ptr().add(2);
         let status = warp_spmv_plan_apply_device_float64(plan, 1.0, both.as_ptr(), 3, 0.0, y, 2, null_mut());
         assert_eq!(said(status), (Status::Argument, "x and y overlap".into()));
@@ -78,7 +78,7 @@ fn handles_numbers_and_overlaps_are_checked() {
 #[cfg(not(feature = "cuda"))]
 fn a_stream_that_this_library_cannot_use_is_unavailable() {
     let mut made = Executor { id: 0 };
-    // SAFETY: no context, the legacy default stream, and a place for a handle.
+    // SAFETY: no context, the legacy default stream, and memory for a handle.
     let status = unsafe { warp_spmv_executor_create_on_stream(null_mut(), null_mut(), &mut made) };
     let message = "executor cuda is not available: this library was built without the feature `cuda`";
     assert_eq!((said(status), made), ((Status::Unavailable, message.into()), Executor { id: 0 }));
@@ -90,7 +90,7 @@ mod on_a_gpu {
 
     use super::*;
 
-    // The driver, which the library links.
+    // The driver, linked by the library.
     unsafe extern "C" {
         fn cuInit(flags: c_uint) -> c_int;
         fn cuDeviceGet(device: *mut c_int, number: c_int) -> c_int;
@@ -110,7 +110,7 @@ mod on_a_gpu {
     impl<T> Array<T> {
         fn new(elements: &[T]) -> Self {
             let mut address = 0;
-            // SAFETY: a place for an address, and arrays of as many bytes.
+            // SAFETY: memory for an address, and arrays of equal size.
             unsafe {
                 assert_eq!(cuMemAlloc_v2(&mut address, size_of_val(elements)), 0);
                 assert_eq!(cuMemcpyHtoD_v2(address, elements.as_ptr().cast(), size_of_val(elements)), 0);
@@ -125,12 +125,12 @@ mod on_a_gpu {
 
     impl<T> Drop for Array<T> {
         fn drop(&mut self) {
-            // SAFETY: the tests have waited for what uses it.
+            // SAFETY: the tests have waited for all uses.
             unsafe { cuMemFree_v2(self.0) };
         }
     }
 
-    /// Multiplies on a stream, with new values the second time.
+    /// Multiplies on a stream, the second time with new values.
     fn check_products(on: Executor, stream: *mut c_void, format: &CStr) {
         let (offsets, columns) = (Array::new(&[0_i32, 1, 3]), Array::new(&[0_i64, 1, 2]));
         let (values, new) = (Array::new(&[1.0, 2.0, 3.0]), Array::new(&[4.0, 5.0, 6.0]));
@@ -163,7 +163,7 @@ mod on_a_gpu {
             assert_eq!((product(2), read()), (Status::Ok, [4.0, 650.0]));
             assert_eq!(said(product(3)), (Status::Argument, "y has length 3, expected 2".into()));
             let status = warp_spmv_plan_apply_device_float64(plan, 1.0, null(), 3, 0.0, y.pointer(), 2, stream);
-            let message = "the device pointer is 0x0, expected the address of an array that has elements";
+            let message = "the device pointer is 0x0, expected the address of a non-empty array";
             assert_eq!(said(status), (Status::Argument, message.into()));
             let on_host = [1.0; 3];
             let status =
@@ -180,7 +180,7 @@ mod on_a_gpu {
     fn arrays_of_a_gpu_are_used_on_a_stream() {
         let (mut device, mut context, mut stream) = (0, null_mut(), null_mut());
         let (mut on_stream, mut own) = (Executor { id: 0 }, Executor { id: 0 });
-        // SAFETY: places for what is made.
+        // SAFETY: memory for what is created.
         unsafe {
             assert_eq!((cuInit(0), cuDeviceGet(&mut device, 0)), (0, 0));
             assert_eq!((cuDevicePrimaryCtxRetain(&mut context, device), cuCtxSetCurrent(context)), (0, 0));

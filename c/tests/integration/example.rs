@@ -1,9 +1,9 @@
-//! The example in C, compiled against the header and the library, and run.
+//! Compiles the example in C against the header and the library, and runs it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Where cargo has put the library for this test.
+/// The folder where cargo has put the library for this test.
 fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
@@ -14,7 +14,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Compiles with what every compiler can warn of.
+/// Compiles with the warnings that every compiler supports.
 fn compile(compiler: &str, standard: &str, program: &Path) {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let libraries = libraries();

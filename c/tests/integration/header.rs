@@ -1,5 +1,5 @@
-//! The header in the repository is the one that cbindgen makes of the sources. With `WARP_SPMV_HEADER=regenerate` it is
-//! written.
+//! The header in the repository must be the one that cbindgen generates from the sources. `WARP_SPMV_HEADER=regenerate`
+//! writes it.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use std::path::Path;
 fn the_header_is_fresh() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(package.join("cbindgen.toml")).unwrap();
-    // The sources alone: to look at dependencies takes cargo's network.
+    // The sources alone, since resolving dependencies requires cargo's network access.
     let mut sources: Vec<_> =
         std::fs::read_dir(package.join("src")).unwrap().map(|file| file.unwrap().path()).collect();
-    // What is declared comes in the order of its files. `lib.rs` would have cbindgen look for the modules that it names.
+    // Declarations appear in the order of their files. `lib.rs` would make cbindgen search for the modules that it names.
     sources.sort();
     sources.retain(|path| path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("lib.rs"));
     let mut builder = cbindgen::Builder::new().with_config(config);
@@ -24,5 +24,5 @@ fn the_header_is_fresh() {
         std::fs::write(&path, &fresh).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == fresh, "{} is not what the sources say: WARP_SPMV_HEADER=regenerate", path.display());
+    assert!(committed == fresh, "{} does not match the sources: WARP_SPMV_HEADER=regenerate", path.display());
 }

@@ -1,4 +1,4 @@
-//! The C interface as a C program sees it, and called from here with arguments that are wrong.
+//! The C interface as used by a C program, and called from here with invalid arguments.
 
 mod calls;
 #[cfg(feature = "cuda")]

@@ -1,6 +1,6 @@
-//! Compiles a kernel crate to PTX outside of a build script, to look at it:
+//! Compiles a kernel crate to PTX outside a build script, for inspection:
 //! `cargo run -p warp-spmv-cuda-builder --example compile_kernels -- gpu-kernels target/ptx sm_75 sm_90`
-//! With `--pack` before the rest it makes archives by families of kernels.
+//! With `--pack` before the other arguments it creates archives by families of kernels.
 
 use std::process::ExitCode;
 

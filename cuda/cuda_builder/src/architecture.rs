@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Error;
 
-/// A GPU architecture that PTX is made for, such as `sm_90`.
+/// A GPU architecture for which PTX is made, such as `sm_90`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Architecture {
     name: String,
@@ -18,7 +18,7 @@ impl Architecture {
         &self.name
     }
 
-    /// Ten times the major number and the minor number of the compute capability: 90 for `sm_90`.
+    /// Ten times the major number plus the minor number of the compute capability: 90 for `sm_90`.
     pub fn compute_capability(&self) -> u32 {
         self.compute_capability
     }
@@ -29,7 +29,7 @@ impl FromStr for Architecture {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let digits = name.strip_prefix("sm_").unwrap_or_default();
-        // `sm_90a` and `sm_100f` are architectures whose PTX runs on one GPU or one family only.
+        // `sm_90a` and `sm_100f` are architectures whose PTX runs on only one GPU or one family.
         let digits = digits.strip_suffix(['a', 'f']).unwrap_or(digits);
         let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         match digits.parse() {

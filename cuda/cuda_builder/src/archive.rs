@@ -1,4 +1,4 @@
-//! PTX taken apart by families of kernels, in a ZIP archive.
+//! PTX split by families of kernels, in a ZIP archive.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Write};
@@ -7,11 +7,11 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-/// The member that says what the archive holds: the header, then for each family a line with its name, a colon and its
-/// entry points. The text of a family is the member `<family>.ptx`.
+/// The member that describes the archive: the header, then for each family a line with its name, a colon and its entry
+/// points. The text of a family is the member `<family>.ptx`.
 pub const INDEX: &str = "index";
 
-/// What an entry point begins with; it ends with a brace at the beginning of a line.
+/// The start of an entry point, which ends with a brace at the start of a line.
 const ENTRY: &str = ".visible .entry ";
 
 /// The family of entry points without number types in their names.
@@ -58,7 +58,7 @@ struct Entry<'a> {
     text: &'a str,
 }
 
-/// What all entry points share (version, target, declarations, functions), and the entry points.
+/// Splits PTX into what all entry points share (version, target, declarations, functions), and the entry points.
 fn take_apart(ptx: &str) -> (String, Vec<Entry<'_>>) {
     let mut begins = ptx.match_indices(ENTRY).map(|(place, _)| place).peekable();
     let mut common = String::new();
@@ -81,7 +81,7 @@ fn take_apart(ptx: &str) -> (String, Vec<Entry<'_>>) {
     (common, entries)
 }
 
-/// The family of an entry point: the name of its kernel and the number types that follow it, such as `sort_f64` of
+/// The family of an entry point: the name of its kernel and the number types that follow it, such as `sort_f64` for
 /// `sort_f64_u32_8`. Parts of a name are joined by underscores.
 fn family(entry: &str) -> &str {
     let mut end = None;
@@ -98,8 +98,8 @@ fn family(entry: &str) -> &str {
     end.map_or(UNTYPED, |end| &entry[..end])
 }
 
-/// Whether a part of a name is that of a floating-point or complex type, such as `f32` or `c64`, or of two of which one is
-/// stored and the other computed with, such as `f64of32` or `f32ofb16`, or of a pair, such as `f64x2`.
+/// Whether a part of a name is that of a floating-point or complex type, such as `f32` or `c64`, or of a type stored as
+/// another, such as `f64of32` or `f32ofb16`, or of a pair, such as `f64x2`.
 fn is_number_type(part: &str) -> bool {
     let part = part.strip_suffix("x2").unwrap_or(part);
     let (computed, stored) = part.split_once("of").map_or((part, None), |(computed, stored)| (computed, Some(stored)));

@@ -10,7 +10,7 @@ use crate::compiler::DeviceCompiler;
 use crate::sources::{KernelCrate, TARGET};
 use crate::{Architecture, Error, environment, ptx};
 
-/// The release profile, whatever the workspace says.
+/// The release profile, whatever the workspace's.
 const PROFILE: [(&str, &str); 9] = [
     ("CODEGEN_UNITS", "1"),
     ("DEBUG", "false"),
@@ -23,14 +23,15 @@ const PROFILE: [(&str, &str); 9] = [
     ("STRIP", "none"),
 ];
 
-/// Arguments of rustc for the kernel crate alone. `-Zno-link` ends with the PTX, where a linker would be asked for.
+/// Arguments of rustc for the kernel crate only. `-Zno-link` stops at the PTX, where a linker would otherwise be
+/// needed.
 const KERNEL_FLAGS: [&str; 2] = ["-Zcrate-attr=feature(abi_ptx)", "-Zno-link"];
 
-/// Arguments of rustc for every crate of the device.
+/// Arguments of rustc for every crate of the device build.
 ///
-/// rustc's own optimiser does not know that some calls are made by the lanes of a warp together: its jump threading
-/// (from level 2 on) copies a shuffle into the branches before it, and lanes that meet in the source no longer
-/// meet in the PTX. LLVM knows, and makes the same PTX otherwise.
+/// rustc's own optimiser does not know that some calls are collective operations of a warp's lanes: its jump threading
+/// (from level 2 on) copies a shuffle into the branches before it, so that lanes that meet in the source no longer meet
+/// in the PTX. LLVM knows, and otherwise produces the same PTX.
 fn flags(architecture: &Architecture, (major, minor): (u32, u32)) -> Vec<String> {
     vec![
         format!("-Ctarget-cpu={architecture}"),
@@ -39,7 +40,7 @@ fn flags(architecture: &Architecture, (major, minor): (u32, u32)) -> Vec<String>
     ]
 }
 
-/// Everything about the way of compiling that changes the PTX.
+/// All compilation settings that affect the PTX.
 pub fn settings(architecture: &Architecture, ptx_isa: (u32, u32)) -> Vec<String> {
     let mut settings = flags(architecture, ptx_isa);
     settings.extend(KERNEL_FLAGS.map(str::to_owned));
@@ -63,11 +64,11 @@ pub fn to_ptx(
 
     let mut command = Command::new(&compiler.cargo);
     environment::scrub(&mut command);
-    // Empty wrappers outrank those of a configuration file.
+    // Empty wrappers take precedence over those of a configuration file.
     command.env("RUSTC", &compiler.rustc).env("RUSTC_WRAPPER", "").env("RUSTC_WORKSPACE_WRAPPER", "");
     command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     command.envs(PROFILE.map(|(name, value)| (format!("CARGO_PROFILE_RELEASE_{name}"), value)));
-    // What a manifest says of one package outranks the environment.
+    // A manifest's settings for a package take precedence over the environment.
     for member in kernel_crate.members() {
         let of_package = format!("profile.release.package.\"{}\"", member.package.name);
         command.arg("--config").arg(format!("{of_package}.opt-level=3"));
@@ -99,7 +100,7 @@ pub fn to_ptx(
     };
     if !ptx::has_kernel(&ptx) {
         return Err(unusable(
-            "no kernel in it; is a function `#[unsafe(no_mangle)] extern \"ptx-kernel\"`?".to_owned(),
+            "it contains no kernel; is a function `#[unsafe(no_mangle)] extern \"ptx-kernel\"`?".to_owned(),
         ));
     }
     let folders = foreign.iter().map(|(folder, _)| folder.as_path()).chain([kernel_crate.workspace_root()]);
@@ -109,8 +110,8 @@ pub fn to_ptx(
     }
 }
 
-/// Folders outside the workspace that source files lie in, and what they are called instead. Of what is in the
-/// workspace, cargo gives paths from the workspace's folder.
+/// Folders outside the workspace that contain source files, and the names that replace them. For files in the
+/// workspace, cargo gives paths relative to the workspace's folder.
 fn foreign_folders(kernel_crate: &KernelCrate, compiler: &DeviceCompiler) -> Vec<(PathBuf, String)> {
     let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo_home = cargo_home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
@@ -121,13 +122,13 @@ fn foreign_folders(kernel_crate: &KernelCrate, compiler: &DeviceCompiler) -> Vec
     folders
 }
 
-/// Whether the PTX holds the text, as text or as the bytes of a string constant.
+/// Whether the PTX contains the text, as text or as the bytes of a string constant.
 fn mentions(ptx: &str, text: &str) -> bool {
     let bytes: Vec<String> = text.bytes().map(|byte| byte.to_string()).collect();
     ptx.contains(text) || ptx.contains(&bytes.join(", "))
 }
 
-/// What the user must know about a failed run: the compiler's errors, or, if there are none, cargo's.
+/// The relevant messages of a failed run: the compiler's errors or, if there are none, cargo's.
 fn diagnostics(output: &Output) -> String {
     let mut errors = String::new();
     for message in Message::parse_stream(output.stdout.as_slice()).flatten() {
@@ -143,13 +144,12 @@ fn diagnostics(output: &Output) -> String {
         errors = without_command_lines(&stderr);
     }
     if stderr.contains("because --locked was passed") {
-        errors
-            .push_str("\nnote: Cargo.lock is not up to date with a Cargo.toml; `cargo update --workspace` makes it so");
+        errors.push_str("\nnote: Cargo.lock is out of date; `cargo update --workspace` updates it");
     }
     errors.trim_end().to_owned()
 }
 
-/// Cargo's messages, and what LLVM writes between them, without the command lines of rustc, each of them pages long.
+/// Cargo's messages, and LLVM's between them, without the command lines of rustc, each of which is pages long.
 fn without_command_lines(stderr: &str) -> String {
     let mut kept = Vec::new();
     for line in stderr.trim_end().lines() {

@@ -11,24 +11,24 @@ use crate::{Architecture, Error, environment};
 pub const RUSTC_VARIABLE: &str = "CUDA_BUILDER_RUSTC";
 pub const CARGO_VARIABLE: &str = "CUDA_BUILDER_CARGO";
 
-/// Which device compiler to use.
+/// The device compiler to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompilerChoice {
-    /// The first that fits, in the order that the crate's documentation gives.
+    /// The first suitable one, in the order given in the crate's documentation.
     Search,
-    /// This `rustc`, with this `cargo` or else the one beside it.
+    /// This `rustc`, with this `cargo` or else the one next to it.
     Exactly {
         /// The compiler.
         rustc: PathBuf,
-        /// The cargo to run it with.
+        /// The cargo that runs it.
         cargo: Option<PathBuf>,
     },
-    /// None: as on a machine without one.
+    /// None, as on a machine without one.
     Nothing,
 }
 
 impl CompilerChoice {
-    /// What `CUDA_BUILDER_RUSTC` and `CUDA_BUILDER_CARGO` ask for.
+    /// The choice in `CUDA_BUILDER_RUSTC` and `CUDA_BUILDER_CARGO`.
     pub(crate) fn from_environment() -> Result<Self, Error> {
         let cargo = environment::variable(CARGO_VARIABLE)?.map(PathBuf::from);
         Ok(match environment::variable(RUSTC_VARIABLE)? {
@@ -39,7 +39,7 @@ impl CompilerChoice {
     }
 }
 
-/// A compiler that can make PTX.
+/// A compiler that can produce PTX.
 #[derive(Debug)]
 pub struct DeviceCompiler {
     pub rustc: PathBuf,
@@ -51,7 +51,7 @@ pub struct DeviceCompiler {
 }
 
 impl DeviceCompiler {
-    /// The compiler of that choice that knows the architectures and is at least as new as `oldest`.
+    /// Finds the compiler of that choice that supports the architectures and is at least as new as `oldest`.
     pub fn find(
         choice: &CompilerChoice,
         architectures: &[&Architecture],
@@ -67,31 +67,31 @@ impl DeviceCompiler {
         Err(Error::NoDeviceCompiler { tried: tried.join("\n") })
     }
 
-    /// Name and versions, without anything of this machine.
+    /// Name and versions, without anything specific to this machine.
     pub fn description(&self) -> &str {
         &self.description
     }
 }
 
-/// A compiler that may or may not be able to make PTX.
+/// A compiler that may be able to produce PTX.
 struct Candidate {
     rustc: PathBuf,
     cargo: Option<PathBuf>,
 }
 
-/// The places to look at, in order, each with a candidate or with the reason why there is none.
+/// The locations to try, in order, each with a candidate or the reason why it has none.
 fn candidates(choice: &CompilerChoice) -> Vec<(String, Result<Candidate, String>)> {
     let candidate = |rustc| Candidate { rustc, cargo: None };
     match choice {
         CompilerChoice::Nothing => {
-            vec![(format!("{RUSTC_VARIABLE}=none"), Err("no compiler is to be used".to_owned()))]
+            vec![(format!("{RUSTC_VARIABLE}=none"), Err("compilers are disabled".to_owned()))]
         }
         CompilerChoice::Exactly { rustc, cargo } => {
             vec![(rustc.display().to_string(), Ok(Candidate { rustc: rustc.clone(), cargo: cargo.clone() }))]
         }
         CompilerChoice::Search => {
             let active = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-            // With the environment as it is: rustup's choice for this build must count.
+            // With the unmodified environment: rustup's choice for this build must apply.
             let active = output(Command::new(active).args(["--print", "sysroot"]));
             let nightly = output(Command::new("rustup").args(["which", "--toolchain", "nightly", "rustc"]));
             vec![
@@ -104,7 +104,7 @@ fn candidates(choice: &CompilerChoice) -> Vec<(String, Result<Candidate, String>
 }
 
 impl Candidate {
-    /// Looks whether the candidate can make PTX for the architectures, and says why not.
+    /// Checks whether the candidate can produce PTX for the architectures; the error is the reason why it cannot.
     fn examine(self, architectures: &[&Architecture], oldest: Option<&Version>) -> Result<DeviceCompiler, String> {
         let Self { rustc, cargo } = self;
         let ask = |arguments: &[&str]| {
@@ -115,7 +115,7 @@ impl Candidate {
         let version = ask(&["--version", "--verbose"])?;
         let line = |key: &str| version.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("unknown").to_owned();
         if let Some(oldest) = oldest {
-            // As cargo compares them: 1.97.0-nightly counts as 1.97.0.
+            // As in cargo's comparison: 1.97.0-nightly counts as 1.97.0.
             let release = line("release: ");
             let numbers = Version::parse(&release).map(|release| (release.major, release.minor, release.patch));
             if numbers.is_ok_and(|numbers| numbers < (oldest.major, oldest.minor, oldest.patch)) {
@@ -135,9 +135,9 @@ impl Candidate {
         let known = ask(&["--print", "target-cpus", "--target", TARGET])?;
         let knows = |name: &str| known.lines().any(|line| line.split_whitespace().next() == Some(name));
         if let Some(unknown) = architectures.iter().find(|architecture| !knows(architecture.name())) {
-            return Err(format!("it does not know {unknown}"));
+            return Err(format!("it does not support {unknown}"));
         }
-        // Distributions add a remark to the first line; the commit in it is the same everywhere.
+        // Distributions append a remark to the first line; the commit before it is the same everywhere.
         let rustc_version = line("rustc ");
         let rustc_version = rustc_version.split_inclusive(')').next().unwrap_or("unknown");
         let core = if installed { "installed" } else { "from source" };
@@ -146,19 +146,19 @@ impl Candidate {
     }
 }
 
-/// Whether the folder holds a compiled `core`.
+/// Whether the folder contains a compiled `core`.
 fn has_core(folder: &Path) -> bool {
     let is_core = |name: &str| name.starts_with("libcore-") && name.ends_with(".rlib");
     std::fs::read_dir(folder)
         .is_ok_and(|entries| entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_core)))
 }
 
-/// What the command prints, or in one line why it did not.
+/// The command's output, or the reason for its failure in one line.
 fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
     }
     let message = String::from_utf8_lossy(&output.stderr);
-    Err(message.lines().find(|line| !line.trim().is_empty()).unwrap_or("it fails without a message").trim().to_owned())
+    Err(message.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed without a message").trim().to_owned())
 }

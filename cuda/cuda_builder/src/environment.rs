@@ -1,4 +1,4 @@
-//! The environment of the build script, and what of it the device compiler must not see.
+//! The environment of the build script, and the parts of it that the device compiler must not see.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Error;
 
-/// Beginnings of the names that describe the outer build.
+/// Prefixes of the names that describe the outer build.
 const REMOVED: [&str; 9] = [
     "CARGO",
     "CLIPPY_",
@@ -18,13 +18,13 @@ const REMOVED: [&str; 9] = [
     "RUSTUP_TOOLCHAIN",
     "RUST_RECURSION_COUNT",
 ];
-/// Beginnings of names that are kept nevertheless: they say where files and the network are.
+/// Prefixes of names that are kept nevertheless: they configure the locations of files and the network.
 const KEPT: [&str; 6] =
     ["CARGO_HOME", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTRIES_", "CARGO_REGISTRY_", "CARGO_SOURCE_"];
-/// An outer cargo puts its own toolchain's libraries on these.
+/// An outer cargo adds its own toolchain's libraries to these.
 const LIBRARY_PATHS: [&str; 3] = ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"];
 
-/// The value of a variable; empty counts as not set.
+/// The value of a variable; empty counts as unset.
 pub fn variable(name: &'static str) -> Result<Option<String>, Error> {
     match std::env::var(name) {
         Ok(value) if value.is_empty() => Ok(None),
@@ -36,7 +36,7 @@ pub fn variable(name: &'static str) -> Result<Option<String>, Error> {
     }
 }
 
-/// Takes out of the command's environment what an outer cargo, rustup or clippy has put there.
+/// Removes from the command's environment what an outer cargo, rustup or clippy has set.
 pub fn scrub(command: &mut Command) {
     for (name, value) in std::env::vars_os() {
         let text = name.to_string_lossy();

@@ -1,8 +1,8 @@
-//! What can go wrong, in words for the user of a build.
+//! Errors, worded for the user of a build.
 
 use std::path::{Path, PathBuf};
 
-/// What the user can do where there is no device compiler.
+/// Advice for a machine without a device compiler.
 const HOW_TO_INSTALL: &str = "\
 to get one, do one of these:
   rustup target add nvptx64-nvidia-cuda
@@ -10,27 +10,27 @@ to get one, do one of these:
   apt-get install rustc-web cargo-web rust-web-src   (Debian)
   set CUDA_BUILDER_RUSTC to a rustc that has the target or the standard library's source";
 
-/// An error of this crate. Its text is meant to be shown as it is.
+/// An error of this crate. Its text can be shown to the user as is.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name that is not one of an architecture.
-    #[error("'{name}' is no GPU architecture: expected sm_ and a number, such as sm_90")]
+    /// A name that is not that of an architecture.
+    #[error("'{name}' is not a GPU architecture: expected sm_ and a number, such as sm_90")]
     Architecture {
         /// The name as given.
         name: String,
     },
-    /// No architecture was asked for.
+    /// No architecture was requested.
     #[error("no GPU architecture to compile for: call arch(\"sm_90\") or the like")]
     NoArchitecture,
-    /// An environment variable has a value that means nothing.
+    /// An environment variable has an invalid value.
     #[error("environment variable {variable} is '{value}': expected {expected}")]
     Setting {
         /// The variable.
         variable: &'static str,
         /// Its value.
         value: String,
-        /// What it may be.
+        /// The valid values.
         expected: &'static str,
     },
     /// There is no folder to build in.
@@ -41,15 +41,15 @@ pub enum Error {
     Manifest {
         /// The crate's folder.
         path: PathBuf,
-        /// What cargo said.
+        /// Cargo's error.
         source: cargo_metadata::Error,
     },
-    /// The kernel crate is not one that can be compiled to PTX.
+    /// The kernel crate cannot be compiled to PTX.
     #[error("kernel crate {}: {reason}", path.display())]
     KernelCrate {
         /// The crate's folder.
         path: PathBuf,
-        /// What it lacks.
+        /// What is missing.
         reason: &'static str,
     },
     /// A file could not be read or written.
@@ -57,7 +57,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A program could not be started.
@@ -65,23 +65,23 @@ pub enum Error {
     Run {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Committed PTX is not that of the kernel sources, and it could not be compiled.
+    /// Committed PTX does not match the kernel sources, and it could not be compiled.
     #[error("committed PTX is not up to date:\n{files}\n{reason}\nto update it: {command}")]
     Stale {
-        /// One line for each such file.
+        /// One line per such file.
         files: String,
-        /// Why nothing was compiled instead.
+        /// The reason why nothing was compiled instead.
         reason: String,
-        /// The command that makes the files afresh.
+        /// The command that regenerates the files.
         command: String,
     },
     /// No compiler for GPU code was found.
     #[error("no compiler for nvptx64-nvidia-cuda was found\n{tried}\n{}", HOW_TO_INSTALL)]
     NoDeviceCompiler {
-        /// One line for each place that was looked at.
+        /// One line per location that was tried.
         tried: String,
     },
     /// The kernels do not compile.
@@ -93,17 +93,17 @@ pub enum Error {
         architecture: String,
         /// The compiler.
         compiler: String,
-        /// What the compiler or cargo said.
+        /// The messages of the compiler or cargo.
         diagnostics: String,
     },
-    /// The kernels compiled to something that cannot be used.
+    /// The kernels compiled to unusable PTX.
     #[error("PTX of {crate_name} for {architecture}: {reason}")]
     Ptx {
         /// The kernel crate.
         crate_name: String,
         /// The architecture.
         architecture: String,
-        /// What is wrong with it.
+        /// What is wrong with the PTX.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! One hash over everything that decides what the PTX is, except the compiler.
+//! One hash over everything that determines the PTX, except the compiler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 use crate::Error;
 use crate::sources::{KernelCrate, Member};
 
-/// Changes when this file's way of hashing changes, or the way of compiling beyond what the settings say.
+/// Changes if this file's way of hashing changes, or the way of compiling beyond the settings.
 const SCHEME: &str = "cuda_builder 1";
 
-/// The hash, in hexadecimal, of the crate's sources and of the settings it is built with.
+/// Returns the hash, in hexadecimal, of the crate's sources and of its build settings.
 pub fn source_hash(kernel_crate: &KernelCrate, settings: &[String]) -> Result<String, Error> {
     let mut hasher = Hasher(Sha256::new());
     hasher.add(SCHEME.as_bytes());
@@ -35,7 +35,7 @@ pub fn source_hash(kernel_crate: &KernelCrate, settings: &[String]) -> Result<St
     Ok(hasher.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A hash of a list of parts, each led by its length so that no two lists look the same.
+/// A hash of a list of parts, each preceded by its length so that no two lists hash alike.
 struct Hasher(Sha256);
 
 impl Hasher {
@@ -52,7 +52,7 @@ impl Hasher {
     }
 }
 
-/// What a manifest, together with what it inherits from its workspace, says about compiling.
+/// The parts of a manifest, including those inherited from its workspace, that affect compilation.
 fn manifest(member: &Member) -> Vec<String> {
     let mut lines = vec![format!("package {} for {:?}", member.package.name, member.side)];
     lines.extend(member.targets().map(|target| format!("target {} {}", target.name, target.edition)));
@@ -67,7 +67,7 @@ fn dependency(dependency: &Dependency) -> String {
     format!("{kind:?} {name} {rename:?} {version} {optional} {uses_default_features} {features:?}")
 }
 
-/// The files below `path`, or `path` itself. Hidden ones are the work of editors.
+/// The files below `path`, or `path` itself. Hidden files belong to editors.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     if !path.is_dir() {
         files.push(path.to_owned());
@@ -75,7 +75,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     }
     for entry in std::fs::read_dir(path).map_err(Error::file(path))? {
         let entry = entry.map_err(Error::file(path))?;
-        // A library whose root is beside its Cargo.toml has the build folder beside it too.
+        // A library whose root is next to its Cargo.toml has the build folder there too.
         let skipped = entry.file_name().to_string_lossy().starts_with('.') || entry.file_name() == "target";
         if !skipped {
             collect(&entry.path(), files)?;
@@ -84,14 +84,14 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file's path from `folder`, the same on every system.
+/// The file's path relative to `folder`, the same on every system.
 fn relative_name(folder: &Path, file: &Path) -> String {
     let relative = file.strip_prefix(folder).unwrap_or(file);
     let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/")
 }
 
-/// Text with line feeds only; anything else as it is.
+/// Text with line feeds only; anything else unchanged.
 fn normalised(bytes: Vec<u8>) -> Vec<u8> {
     match String::from_utf8(bytes) {
         Ok(text) => text.replace("\r\n", "\n").into_bytes(),

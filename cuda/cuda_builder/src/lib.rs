@@ -13,17 +13,17 @@
 //! ```
 //!
 //! # The kernel crate
-//! A library crate that is `#![no_std]` when compiled for `nvptx64`, with kernels that are
-//! `#[unsafe(no_mangle)] extern "ptx-kernel"` functions. The feature gate `abi_ptx` is switched on from outside,
-//! so the crate needs no `cfg` and no nightly attribute of its own. The builder chooses the crate type and the
-//! whole release profile (fat LTO, one codegen unit, `panic = "abort"`, no debug information), whatever the
-//! workspace says; the workspace's `Cargo.lock` is used and never changed.
+//! A library crate that is `#![no_std]` when compiled for `nvptx64`, with kernels that are `#[unsafe(no_mangle)] extern
+//! "ptx-kernel"` functions. The feature gate `abi_ptx` is enabled from outside, so the crate needs no `cfg` and no
+//! nightly attribute of its own. The builder chooses the crate type and the entire release profile (fat LTO, one
+//! codegen unit, `panic = "abort"`, no debug information), whatever the workspace's; the workspace's `Cargo.lock` is
+//! used and never changed.
 //!
 //! # Committed PTX
-//! Few machines have a compiler for GPU code, so the PTX is meant to be committed. [`CudaBuilder::copy_to`] names
-//! the folder; a file there is `<crate>.<architecture>.ptx`, and its first lines are comments that hold the
-//! hash of the sources it was made from. What [`CudaBuilder::build`] does with them is the [`Policy`], which the
-//! environment variable `CUDA_BUILDER_PTX` sets:
+//! Few machines have a compiler for GPU code, so the PTX is meant to be committed. [`CudaBuilder::copy_to`] sets the
+//! folder; a file there is `<crate>.<architecture>.ptx`, and its first lines are comments that hold the hash of its
+//! sources. The [`Policy`] determines how [`CudaBuilder::build`] treats these files; the environment variable
+//! `CUDA_BUILDER_PTX` sets it:
 //!
 //! | `CUDA_BUILDER_PTX` | committed file fresh | stale or missing |
 //! |---|---|---|
@@ -31,33 +31,33 @@
 //! | `committed` | used | an error |
 //! | `regenerate` | compiled and written | compiled and written |
 //!
-//! The hash covers the source folders of the kernel crate and of every path dependency that is in the device build,
-//! what their manifests say about compiling (edition, features, dependencies), and the build settings with the
-//! architecture. It leaves out dependencies whose `target` table does not apply to `nvptx64`, dev-dependencies, line
-//! endings, the compiler's version, and where on the disk all of it lies. Files outside the source folders
+//! The hash covers the source folders of the kernel crate and of every path dependency in the device build, the parts
+//! of their manifests that affect compilation (edition, features, dependencies), and the build settings with the
+//! architecture. It excludes dependencies whose `target` table does not apply to `nvptx64`, dev-dependencies, line
+//! endings, the compiler's version, and the location on disk. Files outside the source folders
 //! (`include_str!("../..")`) are not seen.
 //!
 //! # Packed PTX
-//! The text of many kernels is long, and a program uses few of them. [`CudaBuilder::pack`] makes each file a ZIP archive,
-//! `<crate>.<architecture>.zip`: its member `index` holds the comment lines, then for each family of kernels a line
-//! `<family>: <entry point> ...`, and the member `<family>.ptx` is a module of its own with these entry points. A family
-//! is a kernel for one number type, or for one combination of them: of the entry points whose names have the same
-//! parts, joined by underscores, up to the last of the number types (`f`, `bf` or `c` and digits). All without number
-//! types are the family `untyped`. So a program unpacks and loads what it uses. Text that nobody reads need not be
-//! text in a repository either: what changes in it is seen by unpacking two versions.
+//! The text of many kernels is long, and a program uses few of them. [`CudaBuilder::pack`] makes each file a ZIP
+//! archive, `<crate>.<architecture>.zip`: its member `index` holds the comment lines, then for each family of kernels a
+//! line `<family>: <entry point> ...`, and the member `<family>.ptx` is a separate module with these entry points. A
+//! family is a kernel for one number type, or for one combination of them: it consists of the entry points whose names
+//! share the parts, joined by underscores, up to the last of the number types (`f`, `bf` or `c` and digits). Entry
+//! points without number types form the family `untyped`. A program thus unpacks and loads only what it uses. Nor does
+//! a repository need text that no one reads: to see changes, unpack two versions.
 //!
 //! # The device compiler
-//! Taken is the first of these that has a `core` for `nvptx64-nvidia-cuda` (installed, or as source), knows the
-//! architectures, and is no older than the `rust-version` of the kernel crate and its path dependencies:
+//! The builder takes the first of these that has a `core` for `nvptx64-nvidia-cuda` (installed, or as source), supports
+//! the architectures, and is no older than the `rust-version` of the kernel crate and its path dependencies:
 //!
-//! 1. the `rustc` that `CUDA_BUILDER_RUSTC` names, with the `cargo` beside it or in `CUDA_BUILDER_CARGO`. If it
-//!    does not fit, that is an error. The value `none` stands for a machine without a device compiler;
+//! 1. the `rustc` in `CUDA_BUILDER_RUSTC`, with the `cargo` next to it or in `CUDA_BUILDER_CARGO`. If it is unsuitable,
+//!    that is an error. The value `none` stands for a machine without a device compiler;
 //! 2. the active toolchain (`rustup target add nvptx64-nvidia-cuda`, or `rustup component add rust-src`);
 //! 3. rustup's `nightly`, likewise;
 //! 4. `/usr/bin/rustc` (Debian: `apt-get install rustc-web cargo-web rust-web-src`).
 //!
-//! A stable compiler works, with `RUSTC_BOOTSTRAP=1`. Where there is only source, `core` is built (`-Zbuild-std`), for
-//! which cargo fetches the standard library's own dependencies once. Nothing is linked, so no linker is needed.
+//! A stable compiler works, with `RUSTC_BOOTSTRAP=1`. If only the source is available, `core` is built (`-Zbuild-std`),
+//! for which cargo fetches the standard library's own dependencies once. Nothing is linked, so no linker is needed.
 //! Variables that an outer cargo, rustup or clippy sets do not reach the compiler.
 
 mod architecture;
@@ -81,12 +81,12 @@ use compiler::DeviceCompiler;
 use ptx::{Form, Staleness};
 use sources::KernelCrate;
 
-/// What to do with committed PTX.
+/// How to treat committed PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Use what is fresh, compile the rest into `OUT_DIR`.
+    /// Use fresh files, compile the rest into `OUT_DIR`.
     Automatic,
-    /// Never compile; what is not fresh is an error.
+    /// Never compile; a file that is not fresh is an error.
     Committed,
     /// Compile everything and write the committed files.
     Regenerate,
@@ -109,7 +109,7 @@ impl Policy {
     }
 }
 
-/// How a kernel crate is compiled to PTX. The crate's documentation tells what happens.
+/// Builder that compiles a kernel crate to PTX; see the crate's documentation.
 #[derive(Clone, Debug)]
 pub struct CudaBuilder {
     crate_path: PathBuf,
@@ -124,8 +124,8 @@ pub struct CudaBuilder {
 }
 
 impl CudaBuilder {
-    /// Starts with the kernel crate whose `Cargo.toml` is in the folder `crate_path`. In a build script, a relative path
-    /// starts at the folder of the package that is built.
+    /// Creates a builder for the kernel crate whose `Cargo.toml` is in the folder `crate_path`. In a build script, a
+    /// relative path starts at the folder of the package that is built.
     pub fn new(crate_path: impl AsRef<Path>) -> Self {
         Self {
             crate_path: crate_path.as_ref().to_owned(),
@@ -146,8 +146,8 @@ impl CudaBuilder {
         self
     }
 
-    /// The version of the PTX language. It decides which drivers accept the result, and an architecture has a version
-    /// that it starts with. Without this call it is 7.8, which CUDA 11.8 and later accept.
+    /// Sets the version of the PTX language. It determines which drivers accept the result, and each architecture
+    /// requires a minimum version. The default is 7.8, which CUDA 11.8 and later accept.
     pub fn ptx_isa(mut self, major: u32, minor: u32) -> Self {
         self.ptx_isa = (major, minor);
         self
@@ -159,43 +159,43 @@ impl CudaBuilder {
         self
     }
 
-    /// The folder in which the committed PTX lives. Without it everything is compiled into `OUT_DIR`.
+    /// Sets the folder of the committed PTX. Without it, everything is compiled into `OUT_DIR`.
     pub fn copy_to(mut self, folder: impl AsRef<Path>) -> Self {
         self.copy_to = Some(folder.as_ref().to_owned());
         self
     }
 
-    /// The folder to build in. Without this call it is `OUT_DIR`, which cargo sets for a build script.
+    /// Sets the folder to build in. The default is `OUT_DIR`, which cargo sets for a build script.
     pub fn out_dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.out_dir = Some(folder.as_ref().to_owned());
         self
     }
 
-    /// What to do with committed PTX, instead of asking `CUDA_BUILDER_PTX`.
+    /// Sets how to treat committed PTX, overriding `CUDA_BUILDER_PTX`.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);
         self
     }
 
-    /// Which compiler to use, instead of asking `CUDA_BUILDER_RUSTC`.
+    /// Sets the compiler to use, overriding `CUDA_BUILDER_RUSTC`.
     pub fn compiler(mut self, choice: CompilerChoice) -> Self {
         self.compiler = Some(choice);
         self
     }
 
-    /// The command that messages and PTX headers give for making the PTX afresh. Without this call it is
+    /// Sets the command that messages and PTX headers give for regenerating the PTX. The default is
     /// `CUDA_BUILDER_PTX=regenerate cargo build -p` with the package whose build script runs.
     pub fn regenerate_command(mut self, command: &str) -> Self {
         self.regenerate_command = Some(command.to_owned());
         self
     }
 
-    /// Finds or makes the PTX: one file for each architecture, in the order they were added. As this is meant for a
-    /// build script, it prints cargo's `rerun-if` lines, and warnings, to the standard output.
+    /// Finds or compiles the PTX: one file per architecture, in the order in which they were added. Because this is
+    /// meant for a build script, it prints cargo's `rerun-if` lines, and warnings, to standard output.
     ///
     /// # Errors
-    /// Where the PTX is stale and cannot be made, where the kernels do not compile, and where the crate, a setting
-    /// or a file cannot be read. The text is meant to be shown to the user as it is.
+    /// Returns an error if the PTX is stale and cannot be compiled, if the kernels do not compile, or if the crate, a
+    /// setting or a file cannot be read. The text can be shown to the user as is.
     pub fn build(self) -> Result<Vec<PtxFile>, Error> {
         for variable in [Policy::VARIABLE, compiler::RUSTC_VARIABLE, compiler::CARGO_VARIABLE] {
             directive("rerun-if-env-changed", variable);
@@ -223,7 +223,8 @@ impl CudaBuilder {
             let file_name = format!("{}.{architecture}.{}", kernel_crate.name(), self.form.extension());
             let committed = folder.as_ref().map(|folder| folder.join(&file_name));
             if let Some(existing) = committed.as_deref().and_then(|path| path.ancestors().find(|path| path.exists())) {
-                // The nearest folder where there is no file: a missing file would make the build script run every time.
+                // The nearest existing folder if there is no file: a missing file would make the build script run every
+                // time.
                 directive("rerun-if-changed", existing.display());
             }
             let found = match &committed {
@@ -239,8 +240,8 @@ impl CudaBuilder {
         }
         if policy == Policy::Committed {
             let reason = match self.policy {
-                Some(_) => "this build takes committed PTX alone",
-                None => "compiling it is ruled out by CUDA_BUILDER_PTX=committed",
+                Some(_) => "this build uses only committed PTX",
+                None => "CUDA_BUILDER_PTX=committed forbids compiling it",
             };
             return Err(self.stale(&requests, &kernel_crate, reason));
         }
@@ -325,17 +326,17 @@ impl CudaBuilder {
     }
 }
 
-/// One architecture's PTX, as far as it is known before anything is compiled.
+/// The PTX of one architecture, as known before compilation.
 struct Request {
     architecture: Architecture,
     source_hash: String,
     file_name: String,
-    /// Where the committed file is, or would be.
+    /// The path of the committed file, whether or not it exists.
     committed: Option<PathBuf>,
     found: Result<PtxFile, Staleness>,
 }
 
-/// Tells cargo something.
+/// Prints a directive for cargo.
 fn directive(key: &str, value: impl std::fmt::Display) {
     println!("cargo::{key}={value}");
 }

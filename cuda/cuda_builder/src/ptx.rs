@@ -1,4 +1,4 @@
-//! PTX files and the comment lines at their top, or at that of an archive's index.
+//! PTX files and the comment lines at the top of them, or of an archive's index.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,42 +8,42 @@ use crate::{Architecture, Error, archive};
 /// A file of PTX that is up to date with the kernel sources.
 #[derive(Clone, Debug)]
 pub struct PtxFile {
-    /// Where it is: an absolute path.
+    /// Absolute path of the file.
     pub path: PathBuf,
-    /// Whether it was there or was made now.
+    /// Whether it was already there or compiled by this call.
     pub origin: Origin,
-    /// Whether this call wrote it. What was made now is not written over the same text.
+    /// Whether this call wrote it. A file with identical contents is not rewritten.
     pub written: bool,
-    /// What its first lines say.
+    /// The header in its first lines.
     pub header: Header,
 }
 
-/// Where a PTX file comes from.
+/// The origin of a PTX file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It was committed beside the kernels.
+    /// It was committed next to the kernels.
     Committed,
-    /// It was compiled in this call.
+    /// It was compiled by this call.
     Compiled,
 }
 
-/// What the comment lines at the top of a PTX file, or of an archive's index, say. `Display` writes those lines.
+/// The comment lines at the top of a PTX file, or of an archive's index. `Display` writes those lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The kernel crate.
     pub crate_name: String,
-    /// The architecture that the PTX is for; later ones run it too.
+    /// The architecture of the PTX; later ones can run it too.
     pub architecture: Architecture,
     /// SHA-256 of the kernel sources and the build settings, in hexadecimal.
     pub source_hash: String,
-    /// The compiler that made it.
+    /// The compiler that produced it.
     pub compiler: String,
-    /// The command that makes the file afresh.
+    /// The command that regenerates the file.
     pub regenerate: String,
 }
 
 impl Header {
-    /// Reads the header of a PTX file; `None` if there is none, or not a whole one.
+    /// Reads the header of a PTX file; `None` if it is missing or incomplete.
     pub fn parse(ptx: &str) -> Option<Self> {
         let field = |key: &str| {
             let mut lines = ptx.lines().map_while(|line| line.strip_prefix("// "));
@@ -62,7 +62,7 @@ impl Header {
 impl fmt::Display for Header {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { crate_name, architecture, source_hash, compiler, regenerate } = self;
-        writeln!(formatter, "// Made from Rust by cuda_builder. Not for editing.")?;
+        writeln!(formatter, "// Generated from Rust by cuda_builder. Do not edit.")?;
         writeln!(formatter, "// crate: {crate_name}")?;
         writeln!(formatter, "// architecture: {architecture}")?;
         writeln!(formatter, "// source hash: {source_hash}")?;
@@ -71,7 +71,7 @@ impl fmt::Display for Header {
     }
 }
 
-/// Why a committed PTX file cannot be used.
+/// The reason why a committed PTX file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Staleness {
     #[error("is not committed anywhere")]
@@ -80,7 +80,7 @@ pub enum Staleness {
     Missing,
     #[error("cannot be read ({0})")]
     Unreadable(std::io::Error),
-    #[error("lacks the header that tells which sources it is from")]
+    #[error("lacks the header that identifies its sources")]
     NoHeader,
     #[error("holds no kernel")]
     NoKernel,
@@ -88,7 +88,7 @@ pub enum Staleness {
     OtherSources { found: String, expected: String },
 }
 
-/// What a PTX file is: text, or an archive by families.
+/// The form of a PTX file: text, or an archive by families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Text,
@@ -105,7 +105,7 @@ impl Form {
     }
 }
 
-/// Reads the committed file and holds it against the hash that the sources have now.
+/// Reads the committed file and compares it with the current hash of the sources.
 pub fn read_committed(path: &Path, form: Form, source_hash: &str) -> Result<PtxFile, Staleness> {
     let bytes = std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Staleness::Missing,
@@ -131,12 +131,12 @@ pub fn read_committed(path: &Path, form: Form, source_hash: &str) -> Result<PtxF
     Ok(PtxFile { path: path.to_owned(), origin: Origin::Committed, written: false, header })
 }
 
-/// Whether there is a kernel in the PTX that a host can launch.
+/// Whether the PTX contains a kernel that a host can launch.
 pub fn has_kernel(ptx: &str) -> bool {
     ptx.lines().any(|line| line.starts_with(".visible .entry"))
 }
 
-/// Writes the file as a whole or not at all, and leaves it alone if it has those contents already. Returns whether it wrote.
+/// Writes the file atomically, unless it already has those contents. Returns whether it wrote.
 pub fn write(path: &Path, contents: &[u8]) -> Result<bool, Error> {
     if std::fs::read(path).is_ok_and(|old| old == contents) {
         return Ok(false);
@@ -147,7 +147,7 @@ pub fn write(path: &Path, contents: &[u8]) -> Result<bool, Error> {
     let temporary = path.with_extension(format!("ptx.{}", std::process::id()));
     let written = std::fs::write(&temporary, contents).and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
-        // Best effort: the error that counts is the first.
+        // Best effort: the first error is the one that matters.
         let _ = std::fs::remove_file(&temporary);
     }
     written.map(|()| true).map_err(Error::file(path))
@@ -193,8 +193,8 @@ mod tests {
         assert!(matches!(read_committed(&path, Form::Text, &hash), Err(Staleness::Missing)));
 
         let text = format!("{}.visible .entry k() {{ ret; }}\n", header());
-        assert!(write(&path, text.as_bytes()).unwrap(), "a file that was not there is not written");
-        assert!(!write(&path, text.as_bytes()).unwrap(), "the same text is written again");
+        assert!(write(&path, text.as_bytes()).unwrap(), "a missing file was not written");
+        assert!(!write(&path, text.as_bytes()).unwrap(), "identical text was written again");
         let file = read_committed(&path, Form::Text, &hash).unwrap();
         assert_eq!((file.origin, file.written, file.header), (Origin::Committed, false, header()));
         assert!(matches!(read_committed(&path, Form::Text, "other"), Err(Staleness::OtherSources { .. })));

@@ -8,11 +8,11 @@ use cargo_metadata::{Dependency, DependencyKind, MetadataCommand, Package, Targe
 
 use crate::Error;
 
-/// The target that kernels are compiled for.
+/// The target for which kernels are compiled.
 pub const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// What `rustc --print cfg --target nvptx64-nvidia-cuda` says. It is written down here because the hash must be known
-/// without a compiler.
+/// The output of `rustc --print cfg --target nvptx64-nvidia-cuda`. It is written down here because the hash must be
+/// available without a compiler.
 const TARGET_CFG: [&str; 13] = [
     "panic=\"abort\"",
     "target_abi=\"\"",
@@ -29,7 +29,7 @@ const TARGET_CFG: [&str; 13] = [
     "target_vendor=\"nvidia\"",
 ];
 
-/// The kernel crate and the crates of this disk that it is made of.
+/// The kernel crate and its crates on this disk.
 pub struct KernelCrate {
     workspace_root: PathBuf,
     members: Vec<Member>,
@@ -76,19 +76,19 @@ impl KernelCrate {
         &self.workspace_root
     }
 
-    /// The kernel crate, then what it depends on.
+    /// The kernel crate, followed by its dependencies.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// The oldest Rust that all of them compile with, where their manifests name one.
+    /// The oldest Rust with which all of them compile, if their manifests specify one.
     pub fn oldest_rust(&self) -> Option<&Version> {
         self.members.iter().filter_map(|member| member.package.rust_version.as_ref()).max()
     }
 
-    /// What cargo must watch: the folders and files that the hash covers.
+    /// The paths that cargo must watch: the folders and files that the hash covers.
     pub fn watched(&self) -> BTreeSet<PathBuf> {
-        // The workspace's manifest is there for what the others inherit from it.
+        // The workspace's manifest is included for what the others inherit from it.
         let mut paths = BTreeSet::from([self.workspace_root.join("Cargo.toml")]);
         for member in &self.members {
             paths.insert(member.package.manifest_path.clone().into());
@@ -97,13 +97,14 @@ impl KernelCrate {
         paths
     }
 
-    /// How `path` is shown to the user: from the folder of the workspace.
+    /// `path` as shown to the user: relative to the workspace's folder.
     pub fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.workspace_root).unwrap_or(path).display().to_string()
     }
 }
 
-/// What a crate is compiled for: the GPU, or, as a procedural macro or for a build script, the machine that compiles.
+/// The platform for which a crate is compiled: the GPU or, for a procedural macro or a build script, the compiling
+/// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     Device,
@@ -123,7 +124,7 @@ impl Member {
         folder(&self.package)
     }
 
-    /// Its library and its build script, as far as they exist.
+    /// Its library and its build script, if they exist.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
         let kinds = [TargetKind::Lib, TargetKind::RLib, TargetKind::ProcMacro, TargetKind::CustomBuild];
         self.package.targets.iter().filter(move |target| target.kind.iter().any(|kind| kinds.contains(kind)))
@@ -137,11 +138,11 @@ impl Member {
         })
     }
 
-    /// The dependencies that are in the device build. Optional ones count.
+    /// The dependencies in the device build, including optional ones.
     pub fn dependencies(&self) -> impl Iterator<Item = &Dependency> {
         self.package.dependencies.iter().filter(|dependency| {
             let applies = match (&dependency.target, self.side) {
-                // What is for the host is taken whole, so that the hash is the same on every host.
+                // Host dependencies are all taken, so that the hash is the same on every host.
                 (None, _) | (_, Side::Host) => true,
                 (Some(platform), Side::Device) => platform.matches(TARGET, &target_cfg()),
             };

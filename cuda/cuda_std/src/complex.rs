@@ -9,7 +9,7 @@ use crate::shared::SharedValue;
 use crate::warp::WarpShuffleValue;
 use crate::{EntryName, backend};
 
-/// The bits of a number's parts, in the order in which they lie in memory.
+/// The bits of a number's parts, in memory order.
 trait Parts {
     type Bits;
 

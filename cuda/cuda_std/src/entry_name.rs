@@ -1,12 +1,13 @@
 //! A type's name in the name of a kernel's entry point.
 
-/// A type that a kernel's entry points are named after.
+/// A type after which a kernel's entry points are named.
 ///
 /// # Safety
-/// The name has at least one letter, and letters and digits only. No two types have the same name: a kernel with this type as a generic parameter is launched by the entry point of
-/// this name, which was compiled for this very type.
+/// The name is not empty, and has only letters and digits, at least one of them a letter. No two types have the same
+/// name: a kernel with this type as a generic parameter is launched by the entry point of this name, which was compiled
+/// for this very type.
 pub unsafe trait EntryName {
-    /// Letters and digits.
+    /// The name: letters and digits.
     const ENTRY_NAME: &'static str;
 }
 

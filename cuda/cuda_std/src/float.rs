@@ -25,30 +25,29 @@ pub trait GpuScalar:
     /// The number 1.
     const ONE: Self;
 
-    /// Whether it has an imaginary part.
+    /// Whether the type has an imaginary part.
     const HAS_IMAGINARY_PART: bool;
 
-    /// The [`EntryName`] of two of them, which no other type has.
+    /// The [`EntryName`] of a pair of these numbers, which no other type has.
     #[doc(hidden)]
     const PAIR_NAME: &'static str;
 
-    /// `self * factor + addend`; of real numbers rounded once.
+    /// `self * factor + addend`; for real numbers, rounded once.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
-    /// The complex conjugate; of a real number itself.
+    /// The complex conjugate; a real number itself.
     fn conjugate(self) -> Self;
 
     /// The real and the imaginary part, in 64 bits.
     fn wide_parts(self) -> [f64; 2];
 
-    /// The nearest number with this real and this imaginary part, of which a real number has none.
+    /// The nearest number with these real and imaginary parts; a real type ignores the latter.
     fn from_wide_parts(parts: [f64; 2]) -> Self;
 
-    /// The bits as one number; of complex numbers the imaginary part's are the higher ones.
+    /// The bits as one number; those of an imaginary part are the upper ones.
     fn bits(self) -> u128;
 
-    /// Adds to a number in global memory, in one step that no other thread can come between; of complex numbers to each
-    /// part.
+    /// Atomically adds to a number in global memory; for complex numbers, to each part separately.
     ///
     /// # Safety
     /// `place` points into an array in global memory.
@@ -122,7 +121,7 @@ macro_rules! gpu_float {
 gpu_float!(f32, "f32x2", fused_f32, atomic_add_f32);
 gpu_float!(f64, "f64x2", fused_f64, atomic_add_f64);
 
-/// The square root, rounded once; NaN of a negative number.
+/// The square root, rounded once; NaN for a negative number.
 #[inline(always)]
 pub fn square_root(value: f64) -> f64 {
     backend::square_root(value)

@@ -1,7 +1,7 @@
 //! Arrays in global memory.
 //!
-//! On the GPU [`Global`] and [`GlobalMut`] are bare pointers. On the host they also know their length, by which
-//! the emulator checks each access, and whose memory they point to, which a GPU's executor checks at each launch.
+//! On the GPU [`Global`] and [`GlobalMut`] are bare pointers. On the host they also hold their length, against which
+//! the emulator checks each access, and the owner of their memory, which a GPU's executor checks at each launch.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use core::num::NonZeroU64;
@@ -25,14 +25,14 @@ pub trait Scalar: Plain {
     #[doc(hidden)]
     unsafe fn read(address: *const Self) -> Self;
 
-    /// Like [`read`](Self::read), leaving the L1 cache alone.
+    /// Like [`read`](Self::read), bypassing the L1 cache.
     ///
     /// # Safety
     /// As for [`read`](Self::read).
     #[doc(hidden)]
     unsafe fn read_streaming(address: *const Self) -> Self;
 
-    /// Two neighbours, at once where there is an access of that size.
+    /// Reads two neighbours, at once if there is an access of that size.
     ///
     /// # Safety
     /// As for [`read`](Self::read), for both; `address` is a multiple of twice the number's size.
@@ -43,14 +43,14 @@ pub trait Scalar: Plain {
         unsafe { [Self::read(address), Self::read(address.add(1))] }
     }
 
-    /// Two neighbours at once.
+    /// Reads two neighbours at once.
     ///
     /// # Safety
     /// As for [`read`](Self::read), for both; `address` is a multiple of twice the number's size.
     #[doc(hidden)]
     unsafe fn read_streaming_2(address: *const Self) -> [Self; 2];
 
-    /// Four neighbours at once.
+    /// Reads four neighbours at once.
     ///
     /// # Safety
     /// As for [`read`](Self::read), for all; `address` is a multiple of four times the number's size, at most
@@ -58,15 +58,15 @@ pub trait Scalar: Plain {
     #[doc(hidden)]
     unsafe fn read_streaming_4(address: *const Self) -> [Self; 4];
 
-    /// The first `count` of four numbers that are `step` apart, each of which is asked for before any is used; `absent` in
-    /// place of the others.
+    /// Reads the first `count` of four numbers that are `step` apart; all are requested before any is used. `absent`
+    /// replaces the others.
     ///
     /// # Safety
     /// As for [`read`](Self::read), for all that are read.
     #[doc(hidden)]
     unsafe fn read_streaming_apart(address: *const Self, step: u64, count: u32, absent: Self) -> [Self; 4];
 
-    /// Reads what the kernel may write.
+    /// Reads a number that the kernel may write.
     ///
     /// # Safety
     /// `address` points to a number in global memory that no other thread writes at the same time.
@@ -102,7 +102,7 @@ pub trait Scalar: Plain {
         }
     }
 
-    /// Writes.
+    /// Writes a number.
     ///
     /// # Safety
     /// `address` points to a number in global memory that no other thread reads or writes at the same time.
@@ -135,11 +135,11 @@ impl Index for u64 {
     }
 }
 
-/// An array that the kernel reads and nobody writes while it runs.
+/// An array that the kernel reads and no one writes while it runs.
 #[cfg_attr(target_arch = "nvptx64", repr(transparent))]
 #[cfg_attr(not(target_arch = "nvptx64"), repr(C))]
 pub struct Global<T> {
-    // First, because its address is what the GPU gets as the argument.
+    // First, because the GPU receives its address as the argument.
     address: *const T,
     #[cfg(not(target_arch = "nvptx64"))]
     length: u64,
@@ -178,17 +178,17 @@ impl<T> Copy for GlobalMut<T> {}
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T> Global<T> {
-    /// For a kernel on the emulator.
+    /// Creates an array for a kernel on the emulator.
     pub fn from_slice(array: &[T]) -> Self {
         Self { address: array.as_ptr(), length: array.len() as u64, owner: None }
     }
 
-    /// For a kernel on a GPU: `length` elements at a device address, in the memory of `owner`.
+    /// Creates an array for a kernel on a GPU: `length` elements at a device address, in the memory of `owner`.
     pub fn from_device(address: u64, length: usize, owner: NonZeroU64) -> Self {
         Self { address: address as *const T, length: length as u64, owner: Some(owner) }
     }
 
-    /// Whose memory the array is in; an array of no bytes is nowhere.
+    /// The memory that holds the array; an array of no bytes is nowhere.
     pub fn place(self) -> Place {
         Place::of(if size_of::<T>() == 0 { 0 } else { self.length }, self.owner)
     }
@@ -198,18 +198,18 @@ impl<T> Global<T> {
         self.length as usize
     }
 
-    /// The same array, as numbers of these bits.
+    /// The same array, as numbers with these bits.
     pub fn as_numbers<N: OfBits<Bits = T>>(self) -> Global<N> {
         Global { address: self.address.cast(), length: self.length, owner: self.owner }
     }
 
-    /// The same array, two numbers at a time; `None` where their number is odd or a pair would not be aligned.
+    /// The same array, two numbers at a time; `None` if its length is odd or a pair would not be aligned.
     pub fn as_pairs(self) -> Option<Global<Pair<T>>> {
         let length = pairs(self.address, self.length)?;
         Some(Global { address: self.address.cast(), length, owner: self.owner })
     }
 
-    /// What is left of the array without its first `elements`.
+    /// The rest of the array after its first `elements`.
     pub fn after(self, elements: usize) -> Self {
         let length = self.length.saturating_sub(elements as u64);
         Self { address: self.address.wrapping_add((self.length - length) as usize), length, ..self }
@@ -221,7 +221,7 @@ impl<T> Global<T> {
     }
 }
 
-/// How many aligned pairs an array is made of, if it is.
+/// Number of aligned pairs in an array, if it consists of such.
 #[cfg(not(target_arch = "nvptx64"))]
 fn pairs<T>(address: *const T, length: u64) -> Option<u64> {
     let is_aligned = address.addr().is_multiple_of(size_of::<Pair<T>>().max(1));
@@ -230,13 +230,13 @@ fn pairs<T>(address: *const T, length: u64) -> Option<u64> {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T> GlobalMut<T> {
-    /// The same array, two numbers at a time; `None` where their number is odd or a pair would not be aligned.
+    /// The same array, two numbers at a time; `None` if its length is odd or a pair would not be aligned.
     pub fn as_pairs(self) -> Option<GlobalMut<Pair<T>>> {
         let length = pairs(self.address, self.length)?;
         Some(GlobalMut { address: self.address.cast(), length, owner: self.owner })
     }
 
-    /// The same array, as numbers of these bits.
+    /// The same array, as numbers with these bits.
     pub fn as_numbers<N: OfBits<Bits = T>>(self) -> GlobalMut<N> {
         GlobalMut { address: self.address.cast(), length: self.length, owner: self.owner }
     }
@@ -246,22 +246,22 @@ impl<T> GlobalMut<T> {
         Global { address: self.address, length: self.length, owner: self.owner }
     }
 
-    /// For a kernel on the emulator.
+    /// Creates an array for a kernel on the emulator.
     pub fn from_slice(array: &mut [T]) -> Self {
         Self { address: array.as_mut_ptr(), length: array.len() as u64, owner: None }
     }
 
-    /// For a kernel on a GPU: `length` elements at a device address, in the memory of `owner`.
+    /// Creates an array for a kernel on a GPU: `length` elements at a device address, in the memory of `owner`.
     pub fn from_device(address: u64, length: usize, owner: NonZeroU64) -> Self {
         Self { address: address as *mut T, length: length as u64, owner: Some(owner) }
     }
 
-    /// Whose memory the array is in; an empty array is nowhere.
+    /// The memory that holds the array; an empty array is nowhere.
     pub fn place(self) -> Place {
         Place::of(self.length, self.owner)
     }
 
-    /// What is left of the array without its first `elements`.
+    /// The rest of the array after its first `elements`.
     pub fn after(self, elements: usize) -> Self {
         let length = self.length.saturating_sub(elements as u64);
         Self { address: self.address.wrapping_add((self.length - length) as usize), length, ..self }
@@ -286,7 +286,7 @@ impl<T> GlobalMut<T> {
 }
 
 impl<T: Scalar> Global<T> {
-    /// The element at `index`, by way of the caches: for what is read more than once.
+    /// Returns the element at `index`, through the caches: for elements that are read more than once.
     ///
     /// # Safety
     /// `index` is below the array's length. Only the emulator checks it.
@@ -298,7 +298,7 @@ impl<T: Scalar> Global<T> {
         unsafe { T::read(self.address.add(index.widen() as usize)) }
     }
 
-    /// The element at `index`, leaving the L1 cache alone: for what is read once.
+    /// Returns the element at `index`, bypassing the L1 cache: for elements that are read once.
     ///
     /// # Safety
     /// As for [`load`](Self::load).
@@ -310,7 +310,7 @@ impl<T: Scalar> Global<T> {
         unsafe { T::read_streaming(self.address.add(index.widen() as usize)) }
     }
 
-    /// The elements at `index` and `index + 1`, in one access, leaving the L1 cache alone.
+    /// Returns the elements at `index` and `index + 1`, in one access, bypassing the L1 cache.
     ///
     /// # Safety
     /// As for [`load`](Self::load), for both; the first one's address is a multiple of twice its size.
@@ -322,8 +322,8 @@ impl<T: Scalar> Global<T> {
         unsafe { T::read_streaming_2(self.address.add(index.widen() as usize)) }
     }
 
-    /// The elements at `index` to `index + 3`, in as few accesses as 16 bytes each allow, leaving the L1
-    /// cache alone.
+    /// Returns the elements at `index` to `index + 3`, in as few accesses as 16 bytes each allow, bypassing the L1
+    /// cache.
     ///
     /// # Safety
     /// As for [`load`](Self::load), for all four; the first one's address is a multiple of four times its
@@ -336,10 +336,10 @@ impl<T: Scalar> Global<T> {
         unsafe { T::read_streaming_4(self.address.add(index.widen() as usize)) }
     }
 
-    /// The first `count` of the element at `index` and three more, each `step` after the one before, leaving the L1 cache
-    /// alone; `absent` in place of the others, which are not loaded. All are asked for before any is used, and the
-    /// compiler keeps one address of them: left to itself, it may keep four, and then load one after the other to save
-    /// registers.
+    /// Returns the first `count` of the element at `index` and three more, each `step` after the previous one,
+    /// bypassing the L1 cache; `absent` replaces the others, which are not loaded. All are requested before any is
+    /// used, and the compiler keeps only one of their addresses: otherwise it may keep four, and then load sequentially
+    /// to save registers.
     ///
     /// # Safety
     /// As for [`load`](Self::load), for all that are loaded.
@@ -358,7 +358,7 @@ impl<T: Scalar> Global<T> {
 }
 
 impl<T: Scalar> GlobalMut<T> {
-    /// The element at `index`.
+    /// Returns the element at `index`.
     ///
     /// # Safety
     /// `index` is below the array's length, and no other thread writes there at the same time.
@@ -384,17 +384,17 @@ impl<T: Scalar> GlobalMut<T> {
 }
 
 impl GlobalMut<u32> {
-    /// Sets the element at `index` to 1. Other threads may do the same at the same time: all write the same number,
-    /// and those that see it there write nothing.
+    /// Sets the element at `index` to 1. Other threads may do the same concurrently: all write the same number, and
+    /// those that already see it write nothing.
     ///
     /// # Safety
-    /// `index` is below the array's length, and no thread does anything else with the element while the kernel runs.
+    /// `index` is below the array's length, and no thread accesses the element in any other way while the kernel runs.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set_flag(self, index: impl Index) {
         self.check(Access::SetFlag, index.widen());
-        // SAFETY: the caller's promise; 32 bits are read and written as a whole, so a thread sees 1 or what was there
-        // before. Not by atomic accesses: those would go past the L1 cache, to the same few flags again and again.
+        // SAFETY: the caller's promise; 32 bits are read and written as a whole, so a thread sees 1 or the old number.
+        // No atomic accesses, because these would bypass the L1 cache, for the same few flags again and again.
         unsafe {
             let place = self.address.add(index.widen() as usize);
             if *place != 1 {
@@ -403,7 +403,7 @@ impl GlobalMut<u32> {
         }
     }
 
-    /// Sets those bits of the element at `index` that `bits` has, in one step that no other thread can come between.
+    /// Atomically sets those bits of the element at `index` that are set in `bits`.
     ///
     /// # Safety
     /// `index` is below the array's length.
@@ -415,13 +415,13 @@ impl GlobalMut<u32> {
         unsafe { backend::atomic_or(self.address.add(index.widen() as usize), bits) }
     }
 
-    /// Counts this thread's arrival at the element at `index`, and tells whether it is the last of `count` threads to
-    /// arrive; the last one sets the count back to 0. The last thread sees what each of the others did before it arrived,
+    /// Counts this thread's arrival at the element at `index`, and returns whether it is the last of `count` threads to
+    /// arrive; the last one resets the count to 0. The last thread sees what each of the others did before it arrived,
     /// and what a barrier had made visible to them; so do the threads that it meets at a warp barrier afterwards.
     ///
     /// # Safety
-    /// `index` is below the array's length, the element begins as 0, and no thread touches it otherwise, unless a barrier
-    /// lies between. `count` is not 0, and the same for all threads.
+    /// `index` is below the array's length, the element is initially 0, and no thread accesses it otherwise, unless a
+    /// barrier lies between. `count` is not 0, and the same for all threads.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn arrive(self, index: impl Index, count: u32) -> bool {
@@ -431,7 +431,7 @@ impl GlobalMut<u32> {
         // SAFETY: the index is inside the array, by the caller's promise.
         let is_last = unsafe { backend::count_up(self.address.add(index.widen() as usize), count - 1) == count - 1 };
         if is_last {
-            // Only the last one reads what the others wrote: acquiring empties a first cache, which x is in.
+            // Only the last thread reads what the others wrote: acquiring empties the L1 cache, which holds x.
             // SAFETY: it accesses no memory.
             unsafe { backend::acquire() };
         }
@@ -440,8 +440,8 @@ impl GlobalMut<u32> {
 }
 
 impl GlobalMut<f64> {
-    /// Writes the element at `index` so that threads of any GPU that [observe](Global::observe) it see what this thread did
-    /// before, and what a barrier had made visible to it.
+    /// Writes the element at `index` so that threads of any GPU that [observe](Global::observe) it see this thread's
+    /// earlier accesses, and what a barrier had made visible to it.
     ///
     /// # Safety
     /// `index` is below the array's length, and no other thread writes there at the same time.
@@ -455,8 +455,8 @@ impl GlobalMut<f64> {
 }
 
 impl Global<f64> {
-    /// The element at `index`, which another GPU may [publish](GlobalMut::publish) meanwhile. What this thread reads
-    /// afterwards, and what others do after a barrier with it, comes after that.
+    /// Returns the element at `index`, which another GPU may [publish](GlobalMut::publish) concurrently. It is ordered
+    /// before this thread's later reads, and before what others do after a barrier with it.
     ///
     /// # Safety
     /// `index` is below the array's length.
@@ -468,8 +468,8 @@ impl Global<f64> {
         f64::from_bits(unsafe { backend::observe(self.address.add(index.widen() as usize).cast()) })
     }
 
-    /// The element at `index`, of an array that another GPU may write meanwhile, but not this element: not by way of a cache
-    /// that may have what was there before.
+    /// Returns the element at `index` of an array that another GPU may write concurrently, except this element:
+    /// bypasses caches that may hold the old element.
     ///
     /// # Safety
     /// `index` is below the array's length.
@@ -483,9 +483,8 @@ impl Global<f64> {
 }
 
 impl<T: GpuScalar> GlobalMut<T> {
-    /// Adds to the element at `index`, in one step that no other thread can come between, and returns what
-    /// it was before. The order in which threads come is not defined, and so neither are the last bits of
-    /// the sum.
+    /// Atomically adds to the element at `index`, and returns its old value. The order of the threads is undefined, and
+    /// so are the last bits of the sum.
     ///
     /// # Safety
     /// `index` is below the array's length.

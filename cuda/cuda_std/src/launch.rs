@@ -1,4 +1,4 @@
-//! The host's side of a kernel: its entry point's name and its arguments. Only off the GPU.
+//! The host side of a kernel: the name of its entry point and its arguments. Not available on the GPU.
 
 use core::ffi::c_void;
 use std::fmt;
@@ -10,17 +10,17 @@ use crate::plain::Plain;
 
 pub use warp_emulator::Grid;
 
-/// The most generic parameters of a kernel.
+/// Largest number of generic parameters of a kernel.
 const MOST_PARAMETERS: usize = 4;
 
-/// The most arguments of a kernel.
+/// Largest number of arguments of a kernel.
 const MOST_ARGUMENTS: usize = 24;
 
-/// Words that the arguments of a kernel take on the host, at most.
+/// Largest number of words that the arguments of a kernel take on the host.
 const MOST_WORDS: usize = 72;
 
-/// The name of an entry point in the PTX: the kernel's own name and one part for each generic parameter. Its text, which
-/// [`Display`](fmt::Display) writes, joins them with underscores; nothing is allocated for it.
+/// The name of an entry point in the PTX: the kernel's own name and one part for each generic parameter.
+/// [`Display`](fmt::Display) joins them with underscores; no text is allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Entry {
     kernel: &'static str,
@@ -69,11 +69,11 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The arguments of a kernel. `#[kernel]` implements it for the struct that it makes of the parameters.
+/// The arguments of a kernel. `#[kernel]` implements it for the struct that it generates from the parameters.
 ///
 /// # Safety
-/// The entry point of this name takes exactly the arguments that [`arguments`](Self::arguments) gives, in that order, and
-/// is compiled from the function that [`RUN`](Self::RUN) calls.
+/// The entry point of this name takes exactly the arguments that [`arguments`](Self::arguments) adds, in that order,
+/// and is compiled from the function that [`RUN`](Self::RUN) calls.
 pub unsafe trait Kernel: Copy + 'static {
     /// The entry point.
     const ENTRY: Entry;
@@ -88,11 +88,11 @@ pub unsafe trait Kernel: Copy + 'static {
 /// Runs a kernel as one thread; call it from a lane of the emulator.
 ///
 /// # Safety
-/// It takes a pointer to the kernel's struct of arguments, and demands what the kernel's own `# Safety` section does, of
-/// arrays in host memory.
+/// It takes a pointer to the kernel's struct of arguments, and requires what the kernel's own `# Safety` section
+/// requires, of arrays in host memory.
 pub type Run = unsafe fn(*const c_void);
 
-/// The one of some compiled kernels that has this entry point, or `otherwise` where none has.
+/// The compiled kernel with this entry point, or `otherwise` if there is none.
 #[doc(hidden)]
 pub const fn compiled(entry: Entry, instances: &[(Entry, Run)], otherwise: Run) -> Run {
     let mut place = 0;
@@ -108,14 +108,14 @@ pub const fn compiled(entry: Entry, instances: &[(Entry, Run)], otherwise: Run) 
 /// A kernel and the grid to launch it on, with the kernel's type erased.
 #[derive(Clone, Copy)]
 pub struct Launch {
-    /// How many threads.
+    /// Number of threads.
     pub grid: Grid,
-    /// What they run.
+    /// The kernel that they run.
     pub call: Call,
 }
 
 impl Launch {
-    /// A launch of this kernel.
+    /// Creates a launch of this kernel.
     pub fn new<K: Kernel>(grid: Grid, kernel: K) -> Self {
         Self { grid, call: Call::new(kernel) }
     }
@@ -125,7 +125,7 @@ impl Launch {
 #[derive(Clone, Copy)]
 pub struct Call {
     methods: &'static Methods,
-    /// A value of the type that `methods` are for.
+    /// A value of the type of `methods`.
     kernel: [MaybeUninit<u64>; MOST_WORDS],
     /// Kernels hold pointers.
     not_shared: std::marker::PhantomData<*const ()>,
@@ -138,7 +138,7 @@ struct Methods {
     run: Run,
 }
 
-/// Where the methods of a type are.
+/// The methods of a type, as a constant.
 struct MethodsOf<K>(std::marker::PhantomData<K>);
 
 impl<K: Kernel> MethodsOf<K> {
@@ -151,7 +151,7 @@ impl<K: Kernel> MethodsOf<K> {
 }
 
 impl Call {
-    /// A call of this kernel.
+    /// Creates a call of this kernel.
     pub fn new<K: Kernel>(kernel: K) -> Self {
         const {
             assert!(size_of::<K>() <= size_of::<[u64; MOST_WORDS]>(), "a kernel has too many arguments");
@@ -162,12 +162,12 @@ impl Call {
             kernel: [MaybeUninit::uninit(); MOST_WORDS],
             not_shared: std::marker::PhantomData,
         };
-        // SAFETY: there is room for the value, aligned, by the assertions.
+        // SAFETY: by the assertions, the value fits and is aligned.
         unsafe { call.kernel.as_mut_ptr().cast::<K>().write(kernel) };
         call
     }
 
-    /// The entry point. Calls of one kernel mostly give the same address.
+    /// The entry point. Calls of one kernel usually return the same address.
     pub fn entry(&self) -> &'static Entry {
         &self.methods.entry
     }
@@ -175,7 +175,7 @@ impl Call {
     /// The arguments, in the order of the kernel's parameters.
     pub fn arguments(&self) -> Arguments<'_> {
         let mut list = Arguments::new();
-        // SAFETY: the value is of the type that the methods are for, and is borrowed as long as the list is.
+        // SAFETY: the value is of the type of the methods, and is borrowed as long as the list is.
         unsafe { (self.methods.arguments)(self.kernel.as_ptr().cast(), &mut list) };
         list
     }
@@ -185,12 +185,12 @@ impl Call {
     /// # Safety
     /// As for [`Run`].
     pub unsafe fn run(&self) {
-        // SAFETY: the value is of the type that the methods are for; the rest is the caller's promise.
+        // SAFETY: the value is of the type of the methods; the rest is the caller's promise.
         unsafe { (self.methods.run)(self.kernel.as_ptr().cast()) }
     }
 }
 
-/// The arguments of a kernel, as the CUDA driver wants them, and whose memory they point to.
+/// The arguments of a kernel, in the form of the CUDA driver, and the memory of their arrays.
 pub struct Arguments<'a> {
     addresses: [*mut c_void; MOST_ARGUMENTS],
     arrays: [Place; MOST_ARGUMENTS],
@@ -211,7 +211,7 @@ impl<'a> Arguments<'a> {
     /// Adds an argument.
     ///
     /// # Panics
-    /// When there are more than 24.
+    /// Panics if there are more than 24.
     pub fn add(&mut self, argument: &'a impl Argument) {
         self.addresses[self.count] = argument.address().cast_mut();
         self.arrays[self.count] = argument.place();
@@ -223,26 +223,26 @@ impl<'a> Arguments<'a> {
         &mut self.addresses[..self.count]
     }
 
-    /// Where the array of each argument is.
+    /// The memory of each argument's array.
     pub fn places(&self) -> &[Place] {
         &self.arrays[..self.count]
     }
 }
 
-/// What a kernel takes as an argument.
+/// An argument of a kernel.
 ///
 /// # Safety
-/// The address is that of a value of the type that the entry point takes, as long as `self` lives; and the place is where
-/// its array is.
+/// The address is that of a value of the type that the entry point takes, valid as long as `self` lives; the place is
+/// that of its array.
 pub unsafe trait Argument {
-    /// The address of what the GPU gets.
+    /// The address of the value that the GPU receives.
     fn address(&self) -> *const c_void;
 
-    /// Where the array is that it points to.
+    /// The memory of the array to which the argument points.
     fn place(&self) -> Place;
 }
 
-// SAFETY: the device's pointer is the first field of this struct, by repr(C).
+// SAFETY: the device pointer is the first field of this struct, by repr(C).
 unsafe impl<T> Argument for Global<T> {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()
@@ -253,7 +253,7 @@ unsafe impl<T> Argument for Global<T> {
     }
 }
 
-// SAFETY: the device's pointer is the first field of this struct, by repr(C).
+// SAFETY: the device pointer is the first field of this struct, by repr(C).
 unsafe impl<T> Argument for GlobalMut<T> {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()
@@ -264,7 +264,7 @@ unsafe impl<T> Argument for GlobalMut<T> {
     }
 }
 
-// SAFETY: the value is the same on the GPU, by `Plain`, and points to nothing.
+// SAFETY: the value is the same on the GPU, by `Plain`, and contains no pointer.
 unsafe impl<T: Plain> Argument for T {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()

@@ -1,8 +1,8 @@
-//! What a kernel may call.
+//! Everything that a kernel may call.
 //!
-//! On nvptx64 these are the GPU's own instructions. Elsewhere the same functions run on the
-//! warp emulator (crate `warp_emulator`), which checks what a GPU takes on trust. A kernel is written once and
-//! never asks where it runs.
+//! On nvptx64 these are the GPU's own instructions. Elsewhere the same functions run on the warp emulator (crate
+//! `warp_emulator`), which checks what a GPU takes on trust. A kernel is written once and never depends on where it
+//! runs.
 //!
 //! Names and signatures are those of Rust-CUDA's `cuda_std` wherever it has the operation.
 //!

@@ -7,24 +7,25 @@ use crate::shared::SharedValue;
 use crate::warp::WarpShuffleValue;
 use crate::{EntryName, backend};
 
-/// What a lane has of several vectors: an element of one, or of two neighbours. All are multiplied with the same numbers.
+/// A lane's elements of several vectors: one of a single vector, or two of neighbouring ones. All are multiplied by the
+/// same numbers.
 pub trait Elements: Scalar + SharedValue + WarpShuffleValue + EntryName {
-    /// What each of them is.
+    /// The type of each element.
     type Number: GpuScalar;
 
-    /// How many they are.
+    /// Number of elements.
     const COUNT: u32;
 
-    /// The number 0 for each.
+    /// Zero for each element.
     const ZEROS: Self;
 
-    /// The sum of each with its counterpart.
+    /// The element-wise sum.
     fn plus(self, other: Self) -> Self;
 
     /// `factor * self`.
     fn times(self, factor: Self::Number) -> Self;
 
-    /// `factor * self + addend`; of real numbers rounded once.
+    /// `factor * self + addend`; for real numbers, rounded once.
     fn times_plus(self, factor: Self::Number, addend: Self) -> Self;
 }
 
@@ -88,7 +89,7 @@ unsafe impl<T: GpuScalar> Plain for Pair<T> {}
 impl<T: GpuScalar> Scalar for Pair<T> {
     #[inline(always)]
     unsafe fn read(address: *const Self) -> Self {
-        // SAFETY: the caller's promise, for both; a pair is aligned as one.
+        // SAFETY: the caller's promise, for both; a pair is aligned as a whole.
         Self(unsafe { T::read_2(address.cast()) })
     }
 

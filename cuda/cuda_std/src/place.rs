@@ -1,11 +1,11 @@
-//! Whose memory an array is in. Only off the GPU.
+//! The memory that holds an array. Not available on the GPU.
 
 use core::num::NonZeroU64;
 
-/// Where the array is that an argument points to.
+/// The memory of the array to which an argument points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The argument points to nothing: it is a number or an empty array.
+    /// The argument points nowhere: it is a number or an empty array.
     Nowhere,
     /// In the host's memory.
     Host,
@@ -14,7 +14,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Where an array of this length and owner is.
+    /// The place of an array of this length and owner.
     pub(crate) fn of(length: u64, owner: Option<NonZeroU64>) -> Self {
         match owner {
             _ if length == 0 => Self::Nowhere,

@@ -1,6 +1,6 @@
-//! What a kernel takes by value.
+//! Arguments that a kernel takes by value.
 
-/// A number, or several of them in one argument: the same bytes on the host and on the GPU.
+/// A number, or several of them in one argument, with the same bytes on the host and on the GPU.
 ///
 /// # Safety
 /// The type is a number of at most 64 bits, or a struct of such numbers with `repr(C)`.

@@ -1,5 +1,4 @@
-//! The memory that the threads of a block share. Its size is given at launch, its contents are undefined
-//! until written.
+//! The memory that the threads of a block share. Its size is set at launch; its contents are undefined until written.
 
 use core::marker::PhantomData;
 
@@ -73,11 +72,11 @@ pub fn dynamic<T: SharedValue>(offset: u32) -> Shared<T> {
 }
 
 impl Shared<u32> {
-    /// The element at `index`, which other threads may change by [`compare_and_swap`](Self::compare_and_swap) at the same
-    /// time: it is what was there before or after.
+    /// Returns the element at `index`, which other threads may change by [`compare_and_swap`](Self::compare_and_swap)
+    /// concurrently: either the old or the new element.
     ///
     /// # Safety
-    /// As for that one.
+    /// As for [`compare_and_swap`](Self::compare_and_swap).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn peek(self, index: u32) -> u32 {
@@ -85,11 +84,10 @@ impl Shared<u32> {
         unsafe { backend::shared_peek(self.offset + index * size_of::<u32>() as u32) }
     }
 
-    /// Writes `new` to the element at `index` if `expected` is there, in one step that no other thread can come between,
-    /// and gives what was there.
+    /// Atomically writes `new` to the element at `index` if it is `expected`, and returns the old element.
     ///
     /// # Safety
-    /// The element lies inside the memory asked for at launch, was written before, and between two barriers around this
+    /// The element lies inside the memory requested at launch, was written before, and between two barriers around this
     /// call no thread accesses it in another way.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -100,11 +98,11 @@ impl Shared<u32> {
 }
 
 impl<T: SharedValue> Shared<T> {
-    /// The element at `index`.
+    /// Returns the element at `index`.
     ///
     /// # Safety
-    /// The element lies inside the memory asked for at launch, was written before, and no thread writes it
-    /// between two barriers around this call.
+    /// The element lies inside the memory requested at launch, was written before, and no thread writes it between two
+    /// barriers around this call.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(self, index: u32) -> T {
@@ -115,8 +113,8 @@ impl<T: SharedValue> Shared<T> {
     /// Writes the element at `index`.
     ///
     /// # Safety
-    /// The element lies inside the memory asked for at launch, and no other thread reads or writes it between
-    /// two barriers around this call.
+    /// The element lies inside the memory requested at launch, and no other thread reads or writes it between two
+    /// barriers around this call.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store(self, index: u32, value: T) {

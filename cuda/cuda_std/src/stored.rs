@@ -1,4 +1,4 @@
-//! Numbers as they are stored in memory: as wide as kernels compute with, or narrower.
+//! Numbers as stored in memory: as wide as kernels compute with them, or narrower.
 
 use crate::complex::Complex;
 use crate::float::GpuScalar;
@@ -6,24 +6,24 @@ use crate::global::Scalar;
 use crate::plain::Plain;
 use crate::{EntryName, backend};
 
-/// A number in memory that stands for a number of `T`, which kernels compute with.
+/// A number in memory that stands for a number of `T`, with which kernels compute.
 ///
 /// # Safety
 /// No two types have the same name for one `T`, and the name follows the rules of [`EntryName`]: a kernel with these types
 /// as generic parameters is launched by the entry point of this name.
 pub unsafe trait Stored<T: GpuScalar>: Scalar + Default {
-    /// The name of both in the names of entry points.
+    /// The name of both types in the names of entry points.
     const ENTRY_NAME: &'static str;
 
-    /// The number that it stands for; `entry` gives the entry of a table that some types need.
+    /// The number that it stands for; `entry` returns an entry of the table that some types need.
     fn widen(self, entry: impl FnOnce(u32) -> T) -> T;
 
-    /// The nearest number of this type, a NaN without what it carries; `place` gives the place of a number in a table that
-    /// some types need.
+    /// The nearest number of this type, a NaN without its payload; `place` returns the index of a number in the table
+    /// that some types need.
     fn nearest(number: T, place: impl FnOnce(T) -> u32) -> Self;
 }
 
-// SAFETY: a type's own name, which none of the others has.
+// SAFETY: a type's own name, which no other type has.
 unsafe impl<T: GpuScalar> Stored<T> for T {
     const ENTRY_NAME: &'static str = <T as EntryName>::ENTRY_NAME;
 
@@ -38,7 +38,7 @@ unsafe impl<T: GpuScalar> Stored<T> for T {
     }
 }
 
-/// A number of IEEE 754's binary16, by its bits.
+/// A number of IEEE 754 binary16, by its bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Float16(pub u16);
@@ -48,12 +48,12 @@ pub struct Float16(pub u16);
 #[repr(transparent)]
 pub struct BFloat16(pub u16);
 
-/// The place of a number in a table.
+/// The index of a number in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Code(pub u8);
 
-/// Nothing: all numbers are the first in a table.
+/// Nothing: all numbers are the first entry of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Same;
@@ -61,17 +61,17 @@ pub struct Same;
 /// A number by its bits.
 ///
 /// # Safety
-/// The type is its bits, with `repr(transparent)`.
+/// The type has the same memory layout as its bits, with `repr(transparent)`.
 pub unsafe trait OfBits: Scalar {
-    /// A number of as many bits.
+    /// The type of the bits.
     type Bits;
 
     /// The bits.
     fn bits(self) -> Self::Bits;
 
-    /// The same numbers.
+    /// Views bits as numbers.
     fn of_bits(bits: &[Self::Bits]) -> &[Self] {
-        // SAFETY: the types are the same in memory.
+        // SAFETY: the types have the same memory layout.
         unsafe { core::slice::from_raw_parts(bits.as_ptr().cast(), bits.len()) }
     }
 }
@@ -79,7 +79,7 @@ pub unsafe trait OfBits: Scalar {
 macro_rules! of_bits {
     ($($Type:ty: $Bits:ty, $number:ident => $bits:expr;)*) => {
         $(
-            // SAFETY: the field is all, or the types are the same.
+            // SAFETY: the type has no other field, or the types are the same.
             unsafe impl OfBits for $Type {
                 type Bits = $Bits;
 
@@ -95,15 +95,15 @@ of_bits! {
     Float16: u16, number => number.0;
     BFloat16: u16, number => number.0;
     Code: u8, code => code.0;
-    // Numbers that other arrays hold as well.
+    // Numbers that also occur in other arrays.
     f32: Self, number => number;
     Complex<f32>: Self, number => number;
 }
 
 impl Same {
-    /// As many of them, which take no memory.
+    /// A slice of `count` of them, which takes no memory.
     pub fn times(count: usize) -> &'static [Self] {
-        // SAFETY: of a type without bits, any number is at any aligned address.
+        // SAFETY: any aligned address holds any number of values of a type without bits.
         unsafe { core::slice::from_raw_parts(core::ptr::NonNull::dangling().as_ptr(), count) }
     }
 }
@@ -114,7 +114,7 @@ macro_rules! stored {
         $nearest:expr;)*
     ) => {
         $(
-            // SAFETY: the names in this list differ, and from those of the types themselves.
+            // SAFETY: the names in this list differ from each other and from those of the types themselves.
             unsafe impl Stored<$T> for $Type {
                 const ENTRY_NAME: &'static str = $name;
 
@@ -132,7 +132,7 @@ macro_rules! stored {
         )*
     };
 }
-// Each name begins with that of the type that is computed with.
+// Each name begins with that of the type that kernels compute with.
 stored! {
     f32 as f64: "f64of32", (stored, _entry) => stored.into(), (number, _place) => nearest_f32(number);
     Float16 as f32: "f32of16",
@@ -157,7 +157,7 @@ stored! {
 }
 
 impl Float16 {
-    /// The nearest number to one; a NaN without what it carries.
+    /// The nearest number; a NaN without its payload.
     #[inline(always)]
     pub fn nearest_to(number: f64) -> Self {
         if number.is_nan() {
@@ -169,14 +169,14 @@ impl Float16 {
 }
 
 impl BFloat16 {
-    /// The nearest number to one; a NaN without what it carries.
+    /// The nearest number; a NaN without its payload.
     #[inline(always)]
     pub fn nearest_to(number: f64) -> Self {
         if number.is_nan() {
             return Self(upper_half(nan(number)));
         }
         let bits = to_odd(number).to_bits();
-        // Half of the last place that is kept is carried over, or a tie if that place is odd.
+        // Carries over half of the last kept place, or a tie if that place is odd.
         Self(upper_half(f32::from_bits(bits + 0x7FFF + (bits >> 16 & 1))))
     }
 
@@ -193,20 +193,20 @@ fn upper_half(number: f32) -> u16 {
     (number.to_bits() >> 16) as u16
 }
 
-/// The nearest number; a NaN without what it carries, for what becomes of that is not the same everywhere.
+/// The nearest number; a NaN without its payload, because platforms differ in what they make of it.
 #[inline(always)]
 fn nearest_f32(number: f64) -> f32 {
     if number.is_nan() { nan(number) } else { number as f32 }
 }
 
-/// The plain NaN of a number's sign.
+/// The plain NaN with a number's sign.
 #[inline(always)]
 fn nan(number: f64) -> f32 {
     f32::from_bits((number.to_bits() >> 63 << 31) as u32 | 0x7FC0_0000)
 }
 
-/// A number of 32 bits that rounds to the same number of 16 bits: towards zero, and with the last bit set if that is not the
-/// number itself. To the nearest it would be rounded twice. Not for a NaN.
+/// A 32-bit number that rounds to the same 16-bit number: rounded towards zero, with the last bit set if inexact.
+/// Rounding to nearest would round twice. Not for NaN.
 #[inline(always)]
 fn to_odd(number: f64) -> f32 {
     let nearest = number as f32;
@@ -214,7 +214,7 @@ fn to_odd(number: f64) -> f32 {
         return nearest;
     }
     let (bits, widened) = (nearest.to_bits(), f64::from(nearest).to_bits());
-    // The sign apart, bits are in the order of the numbers.
+    // Apart from the sign, bits are ordered like the numbers.
     let beyond = widened << 1 > number.to_bits() << 1;
     f32::from_bits((bits - u32::from(beyond)) | 1)
 }
@@ -277,7 +277,7 @@ narrow_scalar!(
 );
 narrow_scalar!(Code, u8, read_8, read_streaming_8, read_streaming_2x8, read_streaming_4x8, read_streaming_apart_8);
 
-// SAFETY: a number of no bits.
+// SAFETY: a number without bits.
 unsafe impl Plain for Same {}
 
 impl Scalar for Same {

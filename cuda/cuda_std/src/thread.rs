@@ -1,4 +1,4 @@
-//! Where a thread stands in its block and grid, and the block's barrier. Grids have one dimension.
+//! Position of a thread in its block and grid, and the block's barrier. Grids have one dimension.
 
 use crate::backend;
 
@@ -14,38 +14,38 @@ pub fn block_idx_x() -> u32 {
     backend::block_idx_x()
 }
 
-/// Threads in a block.
+/// Number of threads in a block.
 #[inline(always)]
 pub fn block_dim_x() -> u32 {
     backend::block_dim_x()
 }
 
-/// Blocks in the grid.
+/// Number of blocks in the grid.
 #[inline(always)]
 pub fn grid_dim_x() -> u32 {
     backend::grid_dim_x()
 }
 
-/// The thread's number in its grid. Grids of 2^32 threads and more are not launched.
+/// The thread's number in its grid. Grids of 2^32 or more threads are not launched.
 #[inline(always)]
 pub fn index_1d() -> u32 {
     block_idx_x() * block_dim_x() + thread_idx_x()
 }
 
-/// Threads in the grid.
+/// Number of threads in the grid.
 #[inline(always)]
 pub fn grid_threads() -> u32 {
     grid_dim_x() * block_dim_x()
 }
 
-/// A clock in nanoseconds, which may go on in steps of a microsecond.
+/// A clock in nanoseconds, which may advance in steps of a microsecond.
 #[inline(always)]
 pub fn nanoseconds() -> u64 {
     backend::nanoseconds()
 }
 
-/// Waits until every thread of the block is here; what they wrote to shared and global memory before is then
-/// seen by all of them.
+/// Waits until every thread of the block has arrived; all of them then see what any of them wrote to shared and global
+/// memory before.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn sync_threads() {

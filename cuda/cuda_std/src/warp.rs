@@ -1,14 +1,14 @@
-//! Operations that the lanes of a warp do together.
+//! Collective operations of the lanes of a warp.
 //!
-//! `mask` names the lanes that take part, bit by bit. Each of them must come to the same call with the same
-//! mask; that is the safety condition of every function here, and the emulator checks it.
+//! `mask` selects the lanes that take part, one bit each. Each of them must reach the same call with the same mask;
+//! that is the safety condition of every function here, and the emulator checks it.
 
 use crate::backend;
 
 /// The mask of a whole warp.
 pub const ALL_LANES: u32 = u32::MAX;
 
-/// Lanes in a warp.
+/// Number of lanes in a warp.
 pub const WARP_LANES: u32 = 32;
 
 /// The lane's number in its warp.
@@ -17,7 +17,7 @@ pub fn lane_id() -> u32 {
     backend::lane_id()
 }
 
-/// A value that lanes can hand to each other, 32 bits at a time.
+/// A value that lanes can exchange, 32 bits at a time.
 pub trait WarpShuffleValue: Copy + 'static {
     /// One shuffle; the mode is a constant of the backend.
     ///
@@ -49,8 +49,8 @@ shuffle_value!(u64, u64, shuffle_64);
 shuffle_value!(i64, u64, shuffle_64);
 shuffle_value!(f64, u64, shuffle_64);
 
-/// The value of the lane `delta` above, within segments of `width` lanes (a power of two), and whether there
-/// is such a lane; without one, the lane's own value.
+/// Returns the value of the lane `delta` above, within segments of `width` lanes (a power of two), and whether that
+/// lane exists; otherwise the lane's own value.
 ///
 /// # Safety
 /// See the [module](self).
@@ -62,8 +62,8 @@ pub unsafe fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta:
     (unsafe { T::shuffle::<backend::Down>(mask, value, delta, width) }, there)
 }
 
-/// The value of the lane `delta` below, within segments of `width` lanes (a power of two), and whether there
-/// is such a lane; without one, the lane's own value.
+/// Returns the value of the lane `delta` below, within segments of `width` lanes (a power of two), and whether that
+/// lane exists; otherwise the lane's own value.
 ///
 /// # Safety
 /// See the [module](self).
@@ -75,9 +75,8 @@ pub unsafe fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u
     (unsafe { T::shuffle::<backend::Up>(mask, value, delta, width) }, there)
 }
 
-/// The value of the lane whose number is this lane's with the bits of `lane_mask` flipped, and whether it is
-/// in this lane's segment of `width` lanes (a power of two) or one before it; without one, the lane's own
-/// value.
+/// Returns the value of the lane whose number is this lane's with the bits of `lane_mask` flipped, and whether it is in
+/// this lane's segment of `width` lanes (a power of two) or an earlier one; otherwise the lane's own value.
 ///
 /// # Safety
 /// See the [module](self).
@@ -89,8 +88,8 @@ pub unsafe fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lane_ma
     (unsafe { T::shuffle::<backend::Xor>(mask, value, lane_mask, width) }, there)
 }
 
-/// The value of lane `index` of this lane's segment of `width` lanes (a power of two), counted modulo
-/// `width`, and whether `index` is below `width`.
+/// Returns the value of lane `index` of this lane's segment of `width` lanes (a power of two), taken modulo `width`,
+/// and whether `index` is below `width`.
 ///
 /// # Safety
 /// See the [module](self).
@@ -101,7 +100,7 @@ pub unsafe fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, index: 
     (unsafe { T::shuffle::<backend::Idx>(mask, value, index, width) }, index < width)
 }
 
-/// The lanes of `mask` for which `predicate` holds, one bit each.
+/// Returns the lanes of `mask` for which `predicate` is true, one bit each.
 ///
 /// # Safety
 /// See the [module](self).
@@ -112,7 +111,7 @@ pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
     unsafe { backend::ballot(mask, predicate) }
 }
 
-/// Whether `predicate` holds for any lane of `mask`.
+/// Returns whether `predicate` is true for any lane of `mask`.
 ///
 /// # Safety
 /// See the [module](self).
@@ -123,7 +122,7 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     unsafe { backend::any(mask, predicate) }
 }
 
-/// Whether `predicate` holds for all lanes of `mask`.
+/// Returns whether `predicate` is true for all lanes of `mask`.
 ///
 /// # Safety
 /// See the [module](self).
@@ -134,7 +133,7 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
     unsafe { backend::all(mask, predicate) }
 }
 
-/// The lanes of `mask` that hold the same value as this one, one bit each.
+/// Returns the lanes of `mask` that hold the same value as this one, one bit each.
 ///
 /// # Safety
 /// See the [module](self).
@@ -145,7 +144,7 @@ pub unsafe fn warp_match_any_32(mask: u32, value: u32) -> u32 {
     unsafe { backend::match_any_32(mask, value) }
 }
 
-/// The lanes of `mask` that hold the same value as this one, one bit each.
+/// Returns the lanes of `mask` that hold the same value as this one, one bit each.
 ///
 /// # Safety
 /// See the [module](self).
@@ -156,7 +155,7 @@ pub unsafe fn warp_match_any_64(mask: u32, value: u64) -> u32 {
     unsafe { backend::match_any_64(mask, value) }
 }
 
-/// Waits until every lane of `mask` is here; what they wrote to memory before is then seen by all of them.
+/// Waits until every lane of `mask` has arrived; all of them then see what any of them wrote to memory before.
 ///
 /// # Safety
 /// See the [module](self).

@@ -9,20 +9,20 @@ use syn::{Attribute, Error, Expr, ExprLit, FnArg, GenericParam, Ident, ItemFn, L
 
 /// Turns a function into a GPU kernel that is written once, for the GPU and for the warp emulator.
 ///
-/// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that says what its
+/// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that states what its
 /// caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>`, `GlobalMut<T>`, and
 /// arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the
-/// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals`,
-/// `complexes` and `scalars` stand for the number types of that kind, `wide` for the scalars with parts of 64 bits, and
-/// `elements` for scalars and pairs of up to 16 bytes. `(V, T): stored` is a type of numbers in memory and the type that they
-/// are computed with (`Stored`): `narrower` without those that are both, `stored_each` and `narrower_each` without those of
-/// which one number stands for all places, `rounded` without those that need a table. What comes of it:
+/// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals`, `complexes`
+/// and `scalars` stand for the number types of that kind, `wide` for the scalars with parts of 64 bits, and `elements`
+/// for scalars and pairs of up to 16 bytes. `(V, T): stored` is a type of numbers in memory and the type that kernels
+/// compute with (`Stored`): `narrower` excludes those in which both are the same, `stored_each` and `narrower_each`
+/// those in which one number stands for all slots, `rounded` those that need a table. It generates:
 ///
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
 /// - elsewhere, a struct that holds the arguments, named like the function in camel case, with the same type
-///   parameters. It implements `cuda_std::launch::Kernel`, so the name and the types of a kernel's parameters
-///   are declared in one place for the kernel, the emulator and the launch on a GPU. For the emulator each combination is
-///   compiled where the kernel is, and only types that are not in the list where they are used.
+///   parameters. It implements `cuda_std::launch::Kernel`, so the name and the types of a kernel's parameters are
+///   declared once for the kernel, the emulator and the launch on a GPU. For the emulator, each combination is compiled
+///   together with the kernel; only types that are not in the list are compiled where they are used.
 ///
 /// Doc comments on the parameters become the docs of the struct's fields.
 #[proc_macro_attribute]
@@ -33,8 +33,8 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     result.unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// The number types that kernels are compiled for, by kind: the name in entry points, which is the type's `ENTRY_NAME`, and
-/// the type's path. This is the one list of them.
+/// The number types that kernels are compiled for, by kind: the name in entry points, which is the type's `ENTRY_NAME`,
+/// and the type's path. This is the only list of them.
 const NUMBERS: &[(&str, &[(&str, &str)])] = &[
     ("reals", &[("f32", "f32"), ("f64", "f64")]),
     ("complexes", &[COMPLEX_64, COMPLEX_128]),
@@ -54,11 +54,11 @@ const NUMBERS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// A number as it is stored: the name of both types in entry points, which is `Stored`'s `ENTRY_NAME`, the type in memory and
-/// the type that is computed with.
+/// A stored number: the name of both types in entry points, which is `Stored`'s `ENTRY_NAME`, the type in memory and
+/// the type that kernels compute with.
 type StoredAs = (&'static str, &'static str, &'static str);
 
-/// As they are computed with. The following three lists are all of the others.
+/// Stored as computed with. The following three lists contain all others.
 const AS_THEY_ARE: &[StoredAs] = &[
     ("f32", "f32", "f32"),
     ("f64", "f64", "f64"),
@@ -66,7 +66,7 @@ const AS_THEY_ARE: &[StoredAs] = &[
     (COMPLEX_128.0, COMPLEX_128.1, COMPLEX_128.1),
 ];
 
-/// Rounded.
+/// Rounded to a narrower type.
 const ROUNDED: &[StoredAs] = &[
     ("f64of32", "f32", "f64"),
     ("f32of16", "::cuda_std::Float16", "f32"),
@@ -76,7 +76,7 @@ const ROUNDED: &[StoredAs] = &[
     ("c64of32", COMPLEX_64.1, COMPLEX_128.1),
 ];
 
-/// As places in a table.
+/// Stored as indices in a table.
 const CODES: &[StoredAs] = &[
     ("f32of8", "::cuda_std::Code", "f32"),
     ("f64of8", "::cuda_std::Code", "f64"),
@@ -84,7 +84,7 @@ const CODES: &[StoredAs] = &[
     ("c64of8", "::cuda_std::Code", COMPLEX_128.1),
 ];
 
-/// One number for all places.
+/// One number for all slots.
 const SAME: &[StoredAs] = &[
     ("f32of0", "::cuda_std::Same", "f32"),
     ("f64of0", "::cuda_std::Same", "f64"),
@@ -92,7 +92,7 @@ const SAME: &[StoredAs] = &[
     ("c64of0", "::cuda_std::Same", COMPLEX_128.1),
 ];
 
-/// The kinds of pairs `(V, T)`, and what they stand for.
+/// The kinds of pairs `(V, T)`, and the pairs of each.
 const PAIRS: &[(&str, &[&[StoredAs]])] = &[
     ("stored", &[AS_THEY_ARE, ROUNDED, CODES, SAME]),
     ("stored_each", &[AS_THEY_ARE, ROUNDED, CODES]),
@@ -104,18 +104,18 @@ const PAIRS: &[(&str, &[&[StoredAs]])] = &[
 const COMPLEX_64: (&str, &str) = ("c32", "::cuda_std::Complex<f32>");
 const COMPLEX_128: (&str, &str) = ("c64", "::cuda_std::Complex<f64>");
 
-/// What the attribute lists for a generic parameter, or for two that go together.
+/// The values that the attribute lists for a generic parameter, or for two that go together.
 struct Choice {
     parameters: Vec<Ident>,
     values: Vec<Value>,
 }
 
-/// What the parameters of a choice can be: types or a number.
+/// A value of the parameters of a choice: types or a number.
 #[derive(Clone)]
 struct Value {
-    /// What it is called in the names of entry points.
+    /// Its name in the names of entry points.
     name: String,
-    /// One for each parameter.
+    /// One argument per parameter.
     arguments: Vec<Tokens>,
 }
 
@@ -159,7 +159,7 @@ impl Parse for Choice {
 }
 
 impl Choice {
-    /// `(V, T): stored`, or another kind of pairs.
+    /// Parses `(V, T): stored`, or another kind of pairs.
     fn parse_stored(input: ParseStream) -> syn::Result<Self> {
         let pair;
         syn::parenthesized!(pair in input);
@@ -176,19 +176,19 @@ impl Choice {
 }
 
 impl Value {
-    /// The types of these paths.
+    /// The types with these paths.
     fn of_types(name: &str, paths: &[&str]) -> syn::Result<Self> {
         let ty = |path: &&str| Ok(syn::parse_str::<Type>(path)?.into_token_stream());
         Ok(Self { name: name.into(), arguments: paths.iter().map(ty).collect::<syn::Result<_>>()? })
     }
 }
 
-/// A parameter of the kernel, its doc comments apart.
+/// A parameter of the kernel, without its doc comments.
 struct Parameter {
     docs: Vec<Attribute>,
     name: Ident,
     ty: Type,
-    /// Of an array: the name of each element as a parameter of the entry point, and their type.
+    /// For an array: the name of each element as a parameter of the entry point, and their type.
     elements: Option<(Vec<Ident>, Type)>,
 }
 
@@ -197,7 +197,10 @@ impl Parameter {
         let elements = match ty {
             Type::Array(array) => {
                 let Expr::Lit(ExprLit { lit: Lit::Int(length), .. }) = &array.len else {
-                    return Err(Error::new_spanned(&array.len, "the length of a kernel's array is a literal"));
+                    return Err(Error::new_spanned(
+                        &array.len,
+                        "the length of an array parameter of a kernel must be a literal",
+                    ));
                 };
                 let names = (0..length.base10_parse()?).map(|place: usize| format_ident!("{name}_{place}"));
                 Some((names.collect(), (*array.elem).clone()))
@@ -207,7 +210,7 @@ impl Parameter {
         Ok(Self { docs, name: name.clone(), ty: ty.clone(), elements })
     }
 
-    /// As the entry point declares it. The GPU's convention has no arrays: each element is a parameter.
+    /// The declaration in the entry point. The GPU's calling convention has no arrays: each element is a parameter.
     fn declared(&self) -> Tokens {
         match &self.elements {
             Some((names, ty)) => quote!(#(#names: #ty),*),
@@ -218,7 +221,7 @@ impl Parameter {
         }
     }
 
-    /// As the entry point hands it to the kernel.
+    /// The argument that the entry point passes to the kernel.
     fn passed(&self) -> Tokens {
         match &self.elements {
             Some((names, _)) => quote!([#(#names),*]),
@@ -226,7 +229,7 @@ impl Parameter {
         }
     }
 
-    /// How it is added to a list of arguments.
+    /// The statement that adds it to a list of arguments.
     fn listed(&self) -> Tokens {
         let name = &self.name;
         match &self.elements {
@@ -252,14 +255,14 @@ fn expand(Instances(choices): Instances, mut function: ItemFn) -> syn::Result<To
 
 fn take_parameters(function: &mut ItemFn) -> syn::Result<Vec<Parameter>> {
     if function.sig.unsafety.is_none() || !matches!(function.vis, Visibility::Public(_)) {
-        return Err(Error::new_spanned(&function.sig, "a kernel is a `pub unsafe fn`"));
+        return Err(Error::new_spanned(&function.sig, "a kernel must be a `pub unsafe fn`"));
     }
     let parameter = |input: &mut FnArg| match input {
         FnArg::Typed(typed) => match &*typed.pat {
             Pat::Ident(name) => Parameter::new(std::mem::take(&mut typed.attrs), &name.ident, &typed.ty),
-            other => Err(Error::new_spanned(other, "a kernel's parameter is a plain name")),
+            other => Err(Error::new_spanned(other, "a kernel's parameter must be a plain name")),
         },
-        FnArg::Receiver(receiver) => Err(Error::new_spanned(receiver, "a kernel has no `self`")),
+        FnArg::Receiver(receiver) => Err(Error::new_spanned(receiver, "a kernel cannot take `self`")),
     };
     function.sig.inputs.iter_mut().map(parameter).collect()
 }
@@ -295,7 +298,7 @@ fn entries(choices: &[Choice], function: &ItemFn, parameters: &[Parameter]) -> T
     let entries = combinations(choices).into_iter().map(|values| {
         let entry = values.iter().fold(name.to_string(), |entry, value| format!("{entry}_{}", value.name));
         let entry = Ident::new(&entry, Span::call_site());
-        // The aliases stand for the generic parameters in the types of the entry's parameters.
+        // The aliases replace the generic parameters in the types of the entry's parameters.
         let values: Vec<_> = values.iter().flat_map(|value| &value.arguments).collect();
         let aliases = function.sig.generics.params.iter().zip(&values).map(|(parameter, value)| match parameter {
             GenericParam::Const(parameter) => {
@@ -343,7 +346,7 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
             let (values, texts): (Vec<_>, Vec<_>) =
                 choice.values.iter().map(|value| (&value.arguments[0], &value.name)).unzip();
             quote! {
-                match #name { #(#values => #texts,)* _ => ::core::panic!("not among the kernel's instances") }
+                match #name { #(#values => #texts,)* _ => ::core::panic!("not one of the kernel's instances") }
             }
         }
         [name] => quote! { <#name as ::cuda_std::EntryName>::ENTRY_NAME },
@@ -351,7 +354,7 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
     });
     let call = |values: &[&dyn ToTokens]| {
         quote! {
-            // SAFETY: by the caller's promise the pointer is to these arguments; the rest of it is the kernel's own.
+            // SAFETY: by the caller's promise the pointer is to these arguments; the rest is the kernel's own contract.
             unsafe {
                 let arguments = &*kernel.cast::<#name<#(#values),*>>();
                 #function_name::<#(#values),*>(#(arguments.#names),*)
@@ -376,7 +379,7 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
         #[derive(Clone, Copy)]
         pub struct #name #generics #where_clause { #(#fields),* }
 
-        // SAFETY: the entry point is made of the same function, with the same name and parameters.
+        // SAFETY: the entry point is generated from the same function, with the same name and parameters.
         #[cfg(not(target_arch = "nvptx64"))]
         unsafe impl #implementation ::cuda_std::launch::Kernel for #name #ty #where_clause {
             const ENTRY: ::cuda_std::launch::Entry = ::cuda_std::launch::Entry::new(#entry, [#(#parts),*]);

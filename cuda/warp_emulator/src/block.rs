@@ -8,13 +8,13 @@ use crate::shared::SharedMemory;
 use crate::warp::Warp;
 use crate::{Fault, FaultKind, Position, WARP_LANES};
 
-/// What a step of one of its warps did to a block.
+/// Effect of a step of one warp on its block.
 pub(crate) enum Progress {
-    /// The warp can run on.
+    /// The warp can continue.
     Runs,
     /// The warp waits for others or has ended.
     Rests,
-    /// All threads met at the barrier, and all warps can run on.
+    /// All threads met at the barrier, and all warps can continue.
     Released,
     /// All threads have returned.
     Finished,
@@ -22,7 +22,7 @@ pub(crate) enum Progress {
 
 pub(crate) struct Block<'run> {
     warps: Vec<Warp<'run>>,
-    /// How many of them can run.
+    /// Number of warps that can run.
     runnable: usize,
     shared: Rc<RefCell<SharedMemory>>,
 }
@@ -63,7 +63,7 @@ impl<'run> Block<'run> {
         self.all_rest(launch, machine)
     }
 
-    /// No warp can run: all threads have returned, or all are at the barrier, or the kernel is wrong.
+    /// No warp can run: all threads have returned, or all are at the barrier, or the kernel has a fault.
     fn all_rest(&mut self, launch: &Launch<'run>, machine: &mut Machine) -> Result<Progress, Fault> {
         if let Some((position, call)) = self.warps.iter().find_map(Warp::first_waiting) {
             let kind = FaultKind::Deadlock { operation: call.operation.name() };

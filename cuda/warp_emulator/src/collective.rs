@@ -1,18 +1,18 @@
-//! What the collectives of a warp compute, apart from who waits for whom.
+//! The results of a warp's collectives; the waiting is handled elsewhere.
 
 use std::panic::Location;
 
 use crate::WARP_LANES;
 
-/// Which lane a shuffle reads, as in PTX's `shfl.sync`.
+/// The lane that a shuffle reads, as in PTX's `shfl.sync`.
 ///
-/// The lanes form segments of `width`. A source lane outside of the segment gives the lane its own value, except
-/// that `Xor` may read an earlier segment. Only the low five bits of the operand count.
+/// The lanes form segments of `width`. If the source lane is outside the segment, the lane gets its own value, except
+/// that `Xor` may read an earlier segment. Only the low five bits of the operand matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shuffle {
-    /// The lane `operand` places below.
+    /// The lane `operand` positions below.
     Up,
-    /// The lane `operand` places above.
+    /// The lane `operand` positions above.
     Down,
     /// The lane whose number is this lane's, exclusive or `operand`.
     Xor,
@@ -36,14 +36,14 @@ impl Shuffle {
     }
 }
 
-/// What a vote asks.
+/// The kind of a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Vote {
-    /// Which lanes of the mask hold the predicate: a bit for each.
+    /// The lanes of the mask whose predicate is true, one bit each.
     Ballot,
-    /// Whether any lane of the mask holds it: 0 or 1.
+    /// Whether any lane of the mask has a true predicate: 0 or 1.
     Any,
-    /// Whether all lanes of the mask hold it: 0 or 1.
+    /// Whether all lanes of the mask have a true predicate: 0 or 1.
     All,
 }
 
@@ -79,16 +79,16 @@ impl Operation {
 pub(crate) struct Call {
     pub(crate) operation: Operation,
     pub(crate) location: &'static Location<'static>,
-    /// The lanes of the warp that take part; of no meaning at a block barrier.
+    /// The lanes of the warp that take part; meaningless at a block barrier.
     pub(crate) mask: u32,
     /// The lane's value, or its predicate as 0 or 1.
     pub(crate) value: u64,
-    /// The lane that a shuffle reads; of no meaning elsewhere.
+    /// The lane that a shuffle reads; meaningless elsewhere.
     pub(crate) source: u32,
 }
 
 impl Call {
-    /// Whether two calls are the same operation at the same place, so that their lanes may meet there.
+    /// Whether two calls are the same operation at the same source location, so that their lanes may meet there.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.operation == other.operation
             && (std::ptr::eq(self.location, other.location) || self.location == other.location)
@@ -107,8 +107,8 @@ pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
     })
 }
 
-/// Writes into `answers` what each lane of `mask` gets from an operation that all of them have called.
-/// `calls` and `answers` are indexed by lane; the source of each shuffle must be in `mask`.
+/// Writes into `answers` the result of an operation for each lane of `mask`, all of which have called it. `calls` and
+/// `answers` are indexed by lane; the source of each shuffle must be in `mask`.
 pub(crate) fn answer(operation: Operation, mask: u32, calls: &[Call], answers: &mut [u64]) {
     match operation {
         Operation::Shuffle(_) => {
@@ -141,7 +141,7 @@ pub(crate) fn answer(operation: Operation, mask: u32, calls: &[Call], answers: &
     }
 }
 
-/// The lanes of `mask` that brought `value`.
+/// The lanes of `mask` that passed `value`.
 fn with_value(mask: u32, calls: &[Call], value: u64) -> u32 {
     lanes(mask).filter(|&lane| calls[lane].value == value).fold(0, |found, lane| found | 1 << lane)
 }

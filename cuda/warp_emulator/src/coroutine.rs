@@ -13,14 +13,14 @@ use crate::stack::LaneStack;
 /// How a lane ended: `Err` holds a panic's payload.
 type Outcome = Result<(), Box<dyn Any + Send>>;
 
-/// A lane in the midst of the kernel. Dropping it unwinds its stack, so that its locals are dropped.
+/// A lane in the middle of the kernel. Dropping it unwinds its stack, so that its locals are dropped.
 pub(crate) struct Lane<'run> {
     coroutine: Coroutine<u64, Request, Outcome, LaneStack>,
     _kernel: Borrows<'run>,
 }
 
-/// Says what the coroutine's type does not: that it borrows the kernel. Having a destructor, it makes the borrow
-/// checker keep the kernel until after the lane is dropped.
+/// Expresses what the coroutine's type does not: that it borrows the kernel. Because it has a destructor, the borrow
+/// checker keeps the kernel alive until the lane has been dropped.
 struct Borrows<'run>(PhantomData<&'run dyn Fn()>);
 
 impl Drop for Borrows<'_> {
@@ -34,13 +34,13 @@ impl<'run> Lane<'run> {
         position: Position,
         surroundings: Surroundings,
     ) -> Self {
-        // SAFETY: the closure borrows only `kernel`, which outlives this value by the field `Borrows`; the crate
-        // never forgets a lane, so the coroutine ends or is dropped before.
+        // SAFETY: the closure borrows only `kernel`, which outlives this value thanks to the field `Borrows`; the crate
+        // never forgets a lane, so the coroutine ends or is dropped first.
         let coroutine = unsafe {
             Coroutine::with_stack_unchecked(stack, move |yielder, _| {
                 let context = Context { position, yielder, surroundings: &surroundings };
                 let entered = context.enter();
-                // This catches the unwinding of a dropped lane, too, which is then at its end.
+                // This also catches the unwinding of a dropped lane, which then ends.
                 let outcome = catch_unwind(AssertUnwindSafe(kernel));
                 drop(entered);
                 outcome
@@ -49,12 +49,12 @@ impl<'run> Lane<'run> {
         Self { coroutine, _kernel: Borrows(PhantomData) }
     }
 
-    /// Runs the lane until it waits or ends. `answer` is what the operation in which it waits returns.
+    /// Runs the lane until it waits or ends. `answer` is the result of the operation in which it waits.
     pub(crate) fn resume(&mut self, answer: u64) -> CoroutineResult<Request, Outcome> {
         self.coroutine.resume(answer)
     }
 
-    /// Takes the stack back from a lane that has ended.
+    /// Recovers the stack of a lane that has ended.
     pub(crate) fn into_stack(self) -> LaneStack {
         self.coroutine.into_stack()
     }

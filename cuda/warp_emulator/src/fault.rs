@@ -1,11 +1,11 @@
-//! What a kernel did that a GPU does not define, and where.
+//! Faults of a kernel: behaviour that a GPU leaves undefined, and its source location.
 
 use std::fmt;
 use std::panic::Location;
 
 use crate::Position;
 
-/// A kernel broke a rule, or could not run: which rule, and where.
+/// A kernel broke a rule or could not run; records the rule and the source location.
 ///
 /// It prints as one line: "kernel csr_vector_f64: block 3, warp 1, lane 7: load at index 120 of an array of
 /// length 100 (src/csr.rs:41)".
@@ -14,15 +14,14 @@ use crate::Position;
 pub struct Fault {
     /// The name given to [`Emulator::run`](crate::Emulator::run).
     pub kernel: String,
-    /// The block, `None` if the fault is of the launch as a whole.
+    /// The block; `None` for a fault of the whole launch.
     pub block: Option<u32>,
     /// The warp in its block.
     pub warp: Option<u32>,
-    /// The lane in its warp, `None` if the fault is of the whole warp. For a lane that waits in vain it is the
-    /// waiting one.
+    /// The lane in its warp; `None` for a fault of the whole warp. If a lane waits in vain, it is the waiting one.
     pub lane: Option<u32>,
-    /// The line in the kernel. It is the caller of the function that found the fault, through all functions
-    /// marked `#[track_caller]`. `None` for a panic, of which the panic hook prints the line.
+    /// The line in the kernel: the caller of the function that detected the fault, through all functions marked
+    /// `#[track_caller]`. `None` for a panic, whose line is printed by the panic hook.
     pub location: Option<&'static Location<'static>>,
     /// What happened.
     pub kind: FaultKind,
@@ -46,29 +45,29 @@ impl fmt::Display for Space {
     }
 }
 
-/// The rule that a kernel broke, or why it could not run.
+/// The rule that a kernel broke, or the reason why it could not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// The grid is not one that a GPU can launch.
+    /// No GPU can launch the grid.
     #[error("invalid grid: {what} is {value}, expected {minimum} to {maximum}")]
     InvalidGrid {
-        /// Which part of the grid.
+        /// The offending part of the grid.
         what: &'static str,
         /// Its value.
         value: u32,
-        /// The smallest value that works.
+        /// The smallest valid value.
         minimum: u32,
-        /// The largest value that works.
+        /// The largest valid value.
         maximum: u32,
     },
     /// The emulator was started by a lane of an emulator, or by a destructor while a panic unwinds.
     #[error("the emulator cannot be started from inside a lane or while a panic unwinds")]
     Nested,
-    /// The system gave no memory for a lane's stack.
+    /// The system provided no memory for a lane's stack.
     #[error("no stack for a lane: {reason}")]
     Stack {
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
     /// A lane panicked.
@@ -77,7 +76,7 @@ pub enum FaultKind {
         /// The panic's message.
         message: String,
     },
-    /// An access to global memory outside of its array.
+    /// An access to global memory outside its array.
     #[error("{access} at index {index} of an array of length {length}")]
     OutOfBounds {
         /// The kind of access, such as "load".
@@ -97,7 +96,7 @@ pub enum FaultKind {
         /// The size of the access.
         bytes: u32,
     },
-    /// An access outside of the block's shared memory.
+    /// An access outside the block's shared memory.
     #[error("{access} of {length} bytes at offset {offset} of a shared memory of {size} bytes")]
     SharedOutOfBounds {
         /// "shared load" or "shared store".
@@ -115,7 +114,7 @@ pub enum FaultKind {
         /// The first byte that was not written.
         offset: u32,
     },
-    /// Two accesses to the same memory, one of which writes, that no barrier orders, and that are not both atomic.
+    /// Two accesses to the same memory that are ordered by no barrier, not both atomic, and of which one writes.
     #[error(
         "{access} at {} {index} of {space} races with the {other_access} of block {other_block}, warp {other_warp}, \
          lane {other_lane} ({})",
@@ -125,29 +124,29 @@ pub enum FaultKind {
     Race {
         /// The kind of access, such as "store".
         access: &'static str,
-        /// Where both happened.
+        /// The memory of both accesses.
         space: Space,
         /// The element of the array, or the byte of shared memory.
         index: u64,
-        /// What the other lane did.
+        /// The other lane's access.
         other_access: &'static str,
         /// The other lane's block.
         other_block: u32,
-        /// Its warp.
+        /// The other lane's warp.
         other_warp: u32,
         /// The other lane.
         other_lane: u32,
-        /// Where it did it.
+        /// The source location of the other access.
         other_location: &'static Location<'static>,
     },
-    /// A write to an array that the kernel also reads as what nobody writes while it runs.
+    /// A write to an array that the kernel also reads as read-only.
     #[error("{access} at index {index} of an array that is read-only elsewhere ({})", place(other_location))]
     ReadOnly {
         /// The kind of access, such as "store".
         access: &'static str,
         /// The index.
         index: u64,
-        /// Where the array is read.
+        /// The source location of the read.
         other_location: &'static Location<'static>,
     },
     /// A read-only load from an array that the kernel has written to.
@@ -155,12 +154,12 @@ pub enum FaultKind {
     ReadOnlyWritten {
         /// The index.
         index: u64,
-        /// What was done to the array.
+        /// The access to the array.
         other_access: &'static str,
-        /// Where.
+        /// Its source location.
         other_location: &'static Location<'static>,
     },
-    /// A load of global memory that nobody has written.
+    /// A load of global memory that has never been written.
     #[error("{access} at index {index}, which nobody has written")]
     Uninitialized {
         /// The kind of access, such as "load".
@@ -192,14 +191,14 @@ pub enum FaultKind {
         /// The mask.
         mask: u32,
     },
-    /// The mask names a lane that the last warp of the block does not have.
+    /// The mask contains a lane that the last warp of the block does not have.
     #[error("{operation} with mask {mask:#010x} in a warp of {lanes} lanes")]
     LaneAbsent {
         /// The collective.
         operation: &'static str,
         /// The mask.
         mask: u32,
-        /// The number of lanes that the warp has.
+        /// The number of lanes of the warp.
         lanes: u32,
     },
     /// A lane waits for one that has returned from the kernel.
@@ -225,19 +224,19 @@ pub enum FaultKind {
         other_lane: u32,
         /// That lane's mask.
         other_mask: u32,
-        /// Where that lane is.
+        /// The source location of that lane.
         other_location: &'static Location<'static>,
     },
-    /// Two lanes wait for each other in different operations, or at different places in the source.
+    /// Two lanes wait for each other in different operations, or at different source locations.
     #[error("{operation} waits for lane {other_lane}, which is at {other_operation} ({})", place(other_location))]
     Divergent {
         /// The lane's operation.
         operation: &'static str,
         /// The lane that it waits for.
         other_lane: u32,
-        /// What that lane does.
+        /// That lane's operation.
         other_operation: &'static str,
-        /// Where it does it.
+        /// Its source location.
         other_location: &'static Location<'static>,
     },
     /// A block barrier waits for a lane that has returned from the kernel.
@@ -251,20 +250,20 @@ pub enum FaultKind {
     /// The lanes of a block have met at different block barriers.
     #[error("block barrier, and warp {other_warp}, lane {other_lane} is at another one ({})", place(other_location))]
     BarrierDivergent {
-        /// The warp of the first lane that is elsewhere.
+        /// The warp of the first lane at another barrier.
         other_warp: u32,
         /// That lane.
         other_lane: u32,
-        /// Where it is.
+        /// Its source location.
         other_location: &'static Location<'static>,
     },
-    /// The lanes of a warp wait for each other in a circle.
-    #[error("{operation} waits for ever: no lane of the block can go on")]
+    /// The lanes of a warp wait for each other in a cycle.
+    #[error("{operation} waits forever: no lane of the block can continue")]
     Deadlock {
         /// The operation in which the lane waits.
         operation: &'static str,
     },
-    /// A warp took more steps than the limit, so it most likely spins on something that never comes.
+    /// A warp took more steps than the limit, most likely because it spins on a condition that never becomes true.
     #[error("no end after {limit} steps of the warp")]
     StepLimit {
         /// The limit.
@@ -273,7 +272,7 @@ pub enum FaultKind {
 }
 
 impl Fault {
-    /// A fault of a launch as a whole.
+    /// A fault of the whole launch.
     pub(crate) fn of_launch(kernel: &str, kind: FaultKind) -> Self {
         Self { kernel: kernel.to_owned(), block: None, warp: None, lane: None, location: None, kind }
     }

@@ -1,4 +1,4 @@
-//! What a launch does to global memory, which is the host's own: who writes where, and what nobody has written.
+//! Global memory, which is the host's own, during a launch: who writes where, and what has not been written.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -9,20 +9,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::race::{Access, Accesses, Arrival, Clocks, Stamp, WORD_BYTES};
 use crate::{FaultKind, Position, Space};
 
-/// What forgotten memory is to hold. It decides on the bytes that it holds until it is written: none that a computation
-/// makes of others.
+/// The contents that forgotten memory is meant to hold. It determines the bytes that fill the memory until it is
+/// written: a pattern that no computation produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Integers: the mark is an index far outside of every array.
+    /// Integers: the mark is an index far outside any array.
     Integers,
-    /// Floating-point numbers of 32 bits: the mark is a NaN that signals, and arithmetic gives quiet ones alone.
+    /// Floating-point numbers of 32 bits: the mark is a signalling NaN, and arithmetic produces only quiet ones.
     Float32,
     /// The same with 64 bits.
     Float64,
 }
 
 impl Contents {
-    /// The mark, or two of them one after the other.
+    /// The mark, twice if it has 4 bytes.
     fn mark(self) -> [u8; MARK_BYTES] {
         match self {
             Self::Integers => 0xffa5_a5a5_ffa5_a5a5_u64,
@@ -35,7 +35,7 @@ impl Contents {
 
 const MARK_BYTES: usize = 8;
 
-/// Memory that began unwritten.
+/// Memory that was initially unwritten.
 struct Region {
     end: usize,
     mark: [u8; MARK_BYTES],
@@ -43,12 +43,12 @@ struct Region {
     written: Vec<u64>,
 }
 
-/// All such memory, by its address.
+/// All unwritten memory, by its address.
 #[derive(Default)]
 pub(crate) struct Unwritten(Mutex<BTreeMap<usize, Region>>);
 
 impl Unwritten {
-    /// Makes memory unwritten.
+    /// Marks memory as unwritten.
     pub(crate) fn add(&self, memory: &mut [u8], contents: Contents) {
         let mark = contents.mark();
         memory.chunks_mut(MARK_BYTES).for_each(|bytes| bytes.copy_from_slice(&mark[..bytes.len()]));
@@ -61,7 +61,7 @@ impl Unwritten {
         }
     }
 
-    /// Makes memory one like any other. What lay there before and was unwritten has been freed.
+    /// Treats memory as ordinary again. Unwritten memory that lay there before has been freed.
     pub(crate) fn remove(&self, memory: &[u8]) {
         let Range { start, end } = memory.as_ptr_range();
         let mut regions = self.regions();
@@ -72,31 +72,31 @@ impl Unwritten {
         });
     }
 
-    /// Whether an element is as it was when its memory was made: it holds the mark, and no kernel has written it. Of what
-    /// the host writes, only the mark is taken for nothing.
+    /// Whether an element is as it was when its memory was marked: it holds the mark, and no kernel has written it. A
+    /// mark that the host writes is not recognized as a write.
     fn holds(&self, address: usize, element: &[u8]) -> bool {
         self.with_unwritten(address, element, |_, _| ()).is_some()
     }
 
-    /// Takes note that a kernel writes an element.
+    /// Records that a kernel writes an element.
     fn note_written(&self, address: usize, element: &[u8]) {
         self.with_unwritten(address, element, |written, words| {
             words.for_each(|word| written[word / 64] |= 1 << (word % 64));
         });
     }
 
-    /// Does something with the words of an element, if none has been written.
+    /// Calls `work` with the words of an element if none has been written.
     fn with_unwritten<R>(
         &self,
         address: usize,
         element: &[u8],
         work: impl FnOnce(&mut [u64], Range<usize>) -> R,
     ) -> Option<R> {
-        // Of elements that are narrower than a word it is not known.
+        // Elements narrower than a word are not tracked.
         if element.len() < WORD_BYTES {
             return None;
         }
-        // Most elements hold something else, and nothing needs to be looked for.
+        // Most elements hold something else, and need no search.
         let looks_unwritten = |contents: Contents| element[..WORD_BYTES] == contents.mark()[..WORD_BYTES];
         if ![Contents::Integers, Contents::Float32, Contents::Float64].into_iter().any(looks_unwritten) {
             return None;
@@ -110,7 +110,7 @@ impl Unwritten {
         (marked && unwritten).then(|| work(&mut region.written, words))
     }
 
-    // Regions are whole between any two calls.
+    // Regions are consistent between any two calls.
     fn regions(&self) -> MutexGuard<'_, BTreeMap<usize, Region>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -121,16 +121,16 @@ pub(crate) struct Elements {
     pub(crate) address: usize,
     /// Bytes of an element.
     pub(crate) width: usize,
-    /// The first of them in its array.
+    /// Index of the first element in its array.
     pub(crate) index: u64,
 }
 
 /// The global memory during one run.
 pub(crate) struct GlobalMemory {
     accesses: Accesses,
-    /// Those to elements that are narrower than a word, by their bytes: neighbours are no business of each other.
+    /// Accesses to elements narrower than a word, by byte: neighbours are independent of each other.
     narrow: Accesses,
-    /// The arrays that are read as what nobody writes, and where the first such load was.
+    /// The arrays that are read as read-only, and the source location of the first such load.
     read_only: Vec<(Range<usize>, &'static Location<'static>)>,
     /// The arrivals at each counter, by its address.
     arrivals: HashMap<usize, Vec<Rc<Arrival>>>,
@@ -143,7 +143,7 @@ impl GlobalMemory {
         Self { accesses, narrow, read_only: Vec::new(), arrivals: HashMap::new(), unwritten }
     }
 
-    /// A load of elements that hold `bytes`, by the read-only path, from an array that lies at `array`.
+    /// Checks a load of elements that hold `bytes`, through the read-only path, from an array at `array`.
     pub(crate) fn read_only(
         &mut self,
         elements: &Elements,
@@ -161,7 +161,7 @@ impl GlobalMemory {
         Ok(())
     }
 
-    /// An access to elements that others may write, of which memory holds `bytes` now.
+    /// Checks an access to elements that others may write; memory holds `bytes` now.
     pub(crate) fn access(
         &mut self,
         elements: &Elements,
@@ -194,7 +194,7 @@ impl GlobalMemory {
         self.accesses.write_within(memory.clone()).or_else(|| self.narrow.write_within(memory))
     }
 
-    /// Records a lane's arrival at a counter, once its access has proved no fault.
+    /// Records a lane's arrival at a counter, after its access was found to be no fault.
     pub(crate) fn arrive(&mut self, counter: &Elements, position: Position, clocks: &mut Clocks) {
         let arrivals = self.arrivals.entry(counter.address).or_default();
         let arrival = clocks.arrive(position, arrivals);

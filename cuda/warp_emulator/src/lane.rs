@@ -1,4 +1,4 @@
-//! What a lane may call while it runs, and how it hands control back to the scheduler.
+//! Functions that a lane may call while it runs, and the transfer of control back to the scheduler.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -15,14 +15,14 @@ use crate::race::{Access, Clocks};
 use crate::shared::SharedMemory;
 use crate::{FaultKind, Position, Shuffle, Space, Vote, WARP_LANES};
 
-/// Why a lane hands control back.
+/// The reason why a lane hands back control.
 pub(crate) enum Request {
     Wait(Call),
     Interleave,
     Fault(Box<(FaultKind, &'static Location<'static>)>),
 }
 
-/// What lanes share.
+/// State shared by lanes.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) shared: Rc<RefCell<SharedMemory>>,
@@ -30,7 +30,7 @@ pub(crate) struct Surroundings {
     pub(crate) clocks: Rc<RefCell<Clocks>>,
 }
 
-/// What the functions below need to know of the lane that calls them. It lives on the lane's own stack.
+/// What the functions below need of the lane that calls them. It lives on the lane's own stack.
 pub(crate) struct Context<'lane> {
     pub(crate) position: Position,
     pub(crate) yielder: &'lane Yielder<u64, Request>,
@@ -38,7 +38,7 @@ pub(crate) struct Context<'lane> {
 }
 
 thread_local! {
-    /// The context of the lane that runs on this thread now, null while none does.
+    /// The context of the lane that currently runs on this thread; null if none does.
     static CURRENT: Cell<*const Context<'static>> = const { Cell::new(ptr::null()) };
 }
 
@@ -58,8 +58,7 @@ impl Context<'_> {
         Entered(PhantomData)
     }
 
-    /// Hands control to the scheduler, and returns its answer when it comes back. A lane that is dropped unwinds
-    /// from here.
+    /// Hands control to the scheduler, and returns its answer on resumption. A dropped lane unwinds from here.
     fn suspend(&self, request: Request) -> u64 {
         struct Reenter<'lane>(&'lane Context<'lane>);
         impl Drop for Reenter<'_> {
@@ -73,13 +72,13 @@ impl Context<'_> {
     }
 
     fn fail(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
-        // A lane that unwinds cannot hand over a fault, only abort with a message.
-        assert!(!thread::panicking(), "a destructor of a lane that unwinds made a fault: {kind} ({location})");
+        // An unwinding lane cannot report a fault, only abort with a message.
+        assert!(!thread::panicking(), "a destructor of an unwinding lane caused a fault: {kind} ({location})");
         self.suspend(Request::Fault(Box::new((kind, location))));
         unreachable!("a lane with a fault is never resumed");
     }
 
-    /// Ends an access to shared memory: with a fault if it was one, or races with another.
+    /// Ends an access to shared memory: with a fault if it was invalid, or races with another.
     fn note_shared(
         &self,
         result: Result<(), FaultKind>,
@@ -101,8 +100,8 @@ impl Context<'_> {
         }
     }
 
-    /// Waits for the lanes of `mask`, and returns what the operation gives this lane. While the lane unwinds it
-    /// does not wait, and the answer is `value`.
+    /// Waits for the lanes of `mask`, and returns the operation's result for this lane. While the lane unwinds, it does
+    /// not wait and the result is `value`.
     fn wait(
         &self,
         operation: Operation,
@@ -137,29 +136,27 @@ pub(crate) fn inside() -> bool {
 #[track_caller]
 fn current<R>(use_context: impl FnOnce(&Context<'_>) -> R) -> R {
     let context = CURRENT.get();
-    assert!(!context.is_null(), "called from outside of a lane of the warp emulator");
-    // SAFETY: the pointer is not null only while the lane that owns the context runs on this thread: `enter` sets
-    // it, its guard, which cannot outlive the context, resets it, and `suspend` takes it away while the lane
-    // does not run.
+    assert!(!context.is_null(), "called from outside a lane of the warp emulator");
+    // SAFETY: the pointer is not null only while the lane that owns the context runs on this thread: `enter` sets it,
+    // its guard, which cannot outlive the context, resets it, and `suspend` removes it while the lane does not run.
     use_context(unsafe { &*context })
 }
 
-/// Which thread of the grid calls.
+/// Returns the position of the calling thread in the grid.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn position() -> Position {
     current(|context| context.position)
 }
 
-/// Gives each lane of `mask` the value of another one: see [`Shuffle`].
+/// Returns to each lane of `mask` the value of another one: see [`Shuffle`].
 ///
-/// `width` is the length of a segment, a power of two up to 32. It and `operand` may differ among the lanes, as in
-/// PTX.
+/// `width` is the length of a segment, a power of two up to 32. It and `operand` may differ among the lanes, as in PTX.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn shuffle(mode: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -> u64 {
     let location = Location::caller();
@@ -172,24 +169,24 @@ pub fn shuffle(mode: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -
     })
 }
 
-/// Gives all lanes of `mask` the result of a vote: a bit for each lane, or 0 or 1: see [`Vote`].
+/// Returns to all lanes of `mask` the result of a vote: a bit for each lane, or 0 or 1: see [`Vote`].
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn vote(kind: Vote, mask: u32, predicate: bool) -> u32 {
     let location = Location::caller();
     current(|context| {
         let own = context.position.lane();
-        // At most 32 bits are set in a vote's answer.
+        // A vote's answer has at most 32 bits.
         context.wait(Operation::Vote(kind), mask, predicate.into(), own, location) as u32
     })
 }
 
-/// Gives each lane of `mask` the mask of those lanes of `mask` that brought the same value.
+/// Returns to each lane of `mask` the mask of those lanes of `mask` that passed the same value.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn match_any(mask: u32, value: u64) -> u32 {
     let location = Location::caller();
@@ -203,7 +200,7 @@ pub fn match_any(mask: u32, value: u64) -> u32 {
 /// Waits for all lanes of `mask`.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn warp_barrier(mask: u32) {
     let location = Location::caller();
@@ -215,7 +212,7 @@ pub fn warp_barrier(mask: u32) {
 /// Waits for all threads of the block.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn block_barrier() {
     let location = Location::caller();
@@ -225,11 +222,11 @@ pub fn block_barrier() {
     });
 }
 
-/// A point at which other lanes of any resident block may run. To be called before each access to memory that
-/// others change without a barrier, such as an atomic operation.
+/// A point at which other lanes of any resident block may run. Call it before each access to memory that others change
+/// without a barrier, such as an atomic operation.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn interleave() {
     current(|context| {
@@ -239,20 +236,20 @@ pub fn interleave() {
     });
 }
 
-/// The bytes of shared memory that the block has.
+/// Returns the size of the block's shared memory in bytes.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn shared_size() -> u32 {
     current(|context| context.surroundings.shared.borrow().size())
 }
 
 /// Copies bytes out of the block's shared memory. All of them must have been written, and a barrier must lie between
-/// that and this, unless the same lane wrote them. Accesses count for each whole word of 4 bytes.
+/// the write and this read, unless the same lane wrote them. Accesses are tracked per whole word of 4 bytes.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn shared_read(offset: u32, into: &mut [u8]) {
     let location = Location::caller();
@@ -262,10 +259,10 @@ pub fn shared_read(offset: u32, into: &mut [u8]) {
     });
 }
 
-/// Copies bytes into the block's shared memory. A barrier must lie between this and other lanes' accesses to them.
+/// Copies bytes into the block's shared memory. A barrier must separate this from other lanes' accesses to them.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn shared_write(offset: u32, bytes: &[u8]) {
     let location = Location::caller();
@@ -275,11 +272,11 @@ pub fn shared_write(offset: u32, bytes: &[u8]) {
     });
 }
 
-/// Writes `new` to the block's shared memory if `expected` is there, in one step, and gives what was there. Other lanes may
-/// do so at the same time; a barrier must lie between this and their other accesses.
+/// Atomically writes `new` to the block's shared memory if it holds `expected`, and returns the old value. Other lanes
+/// may do so concurrently; a barrier must separate this from their other accesses.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn shared_compare_and_swap(offset: u32, expected: u32, new: u32) -> u32 {
     let location = Location::caller();
@@ -297,14 +294,14 @@ pub fn shared_compare_and_swap(offset: u32, expected: u32, new: u32) -> u32 {
     })
 }
 
-/// Says that the lane reads `elements`, from index `index` on, of an array in global memory that nobody writes while
-/// the kernel runs. To be called before it does.
+/// Declares that the lane reads `elements`, from index `index` on, of an array in global memory that no one writes
+/// while the kernel runs. Call it before the read.
 ///
 /// # Safety
 /// The elements can be read.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub unsafe fn global_read_only<T>(array: Range<*const T>, index: u64, count: usize) {
     let location = Location::caller();
@@ -319,14 +316,14 @@ pub unsafe fn global_read_only<T>(array: Range<*const T>, index: u64, count: usi
     });
 }
 
-/// Says that the lane accesses the element `index` of an array in global memory that kernels write. To be called
-/// before it does.
+/// Declares that the lane accesses the element `index` of an array in global memory that kernels write. Call it before
+/// the access.
 ///
 /// # Safety
 /// The element can be read.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub unsafe fn global_access<T>(access: Access, array: *const T, index: u64) {
     let location = Location::caller();
@@ -347,12 +344,12 @@ pub unsafe fn global_access<T>(access: Access, array: *const T, index: u64) {
     });
 }
 
-/// Some elements of an array, and the bytes that they hold.
+/// Elements of an array, and the bytes that they hold.
 ///
 /// # Safety
-/// They can be read as long as `'a`, in which nobody writes them.
+/// They can be read for `'a`, during which no one writes them.
 unsafe fn elements<'a, T>(array: *const T, index: u64, count: usize) -> (Elements, &'a [u8]) {
-    // SAFETY: the caller's promise; every byte is one of a number.
+    // SAFETY: the caller's promise; every byte belongs to a number.
     let (first, bytes) = unsafe {
         let first = array.add(index as usize);
         (first, slice::from_raw_parts(first.cast(), count * size_of::<T>()))
@@ -360,21 +357,21 @@ unsafe fn elements<'a, T>(array: *const T, index: u64, count: usize) -> (Element
     (Elements { address: first as usize, width: size_of::<T>(), index }, bytes)
 }
 
-/// Ends the run with [`FaultKind::OutOfBounds`]. `access` says what the lane did, such as "load".
+/// Ends the run with [`FaultKind::OutOfBounds`]. `access` names the lane's access, such as "load".
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn out_of_bounds(access: &'static str, index: u64, length: u64) -> ! {
     let location = Location::caller();
     current(|context| context.fail(FaultKind::OutOfBounds { access, index, length }, location))
 }
 
-/// Ends the run with [`FaultKind::Misaligned`]: the access of `bytes` bytes to the element `index` and those after
-/// it is not aligned to its size.
+/// Ends the run with [`FaultKind::Misaligned`]: the access of `bytes` bytes to the element `index` and those after it
+/// is not aligned to its size.
 ///
 /// # Panics
-/// Outside of a lane.
+/// Panics outside of a lane.
 #[track_caller]
 pub fn misaligned(access: &'static str, index: u64, bytes: u32) -> ! {
     let location = Location::caller();

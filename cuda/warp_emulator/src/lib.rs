@@ -1,8 +1,8 @@
-//! Runs GPU kernels on the host, lane by lane, and reports what a GPU would leave undefined.
+//! Runs GPU kernels on the host, lane by lane, and reports behaviour that a GPU leaves undefined.
 //!
 //! A kernel is a closure that [`Emulator::run`] calls once for each thread of a [`Grid`]. Each call is a lane: a
-//! coroutine with a stack of its own, which hands over control where lanes meet ([`shuffle`], [`vote`],
-//! [`match_any`], [`warp_barrier`], [`block_barrier`]) and where others may come in between ([`interleave`]).
+//! coroutine with its own stack, which hands over control where lanes meet ([`shuffle`], [`vote`], [`match_any`],
+//! [`warp_barrier`], [`block_barrier`]) and where others may run in between ([`interleave`]).
 //!
 //! ```
 //! use std::cell::Cell;
@@ -38,35 +38,34 @@
 //! ```
 //!
 //! # Schedule
-//! A few blocks are resident at a time, begun in random order. Each step picks a warp of theirs at random, runs
-//! those of its lanes that can run, in random order, until each waits or returns, and then resolves the operations
-//! whose lanes are all there. Groups of lanes with disjoint masks meet independently. All is drawn from one seed,
-//! so a fault or a wrong sum comes again with the same seed. Lanes run one at a time on the calling thread, so a
-//! kernel may use a [`Cell`](std::cell::Cell) for global memory.
+//! A few blocks are resident at a time, begun in random order. Each step picks one of their warps at random, runs its
+//! runnable lanes, in random order, until each waits or returns, and then resolves the operations at which all lanes
+//! have arrived. Groups of lanes with disjoint masks meet independently. Everything is drawn from one seed, so a fault
+//! or a wrong sum recurs with the same seed. Lanes run one at a time on the calling thread, so a kernel may use a
+//! [`Cell`](std::cell::Cell) for global memory.
 //!
 //! # Rules
-//! Some rules are stricter than PTX's, so that a kernel which keeps them runs on all GPUs: the lanes of a mask must
-//! call the same operation at the same line, which functions marked `#[track_caller]` pass on; a lane named in a
-//! mask must exist and not have returned; the threads of a block must meet at the same line at each
-//! [`block_barrier`]. [`FaultKind`] lists all rules.
+//! Some rules are stricter than PTX's, so that a kernel that obeys them runs on all GPUs: the lanes of a mask must call
+//! the same operation at the same line, which functions marked `#[track_caller]` pass on; a lane in a mask must exist
+//! and must not have returned; the threads of a block must meet at the same line at each [`block_barrier`].
+//! [`FaultKind`] lists all rules.
 //!
 //! # Races
-//! Two accesses to the same memory, one of which writes, need a barrier between them, or to be atomic both:
-//! [`FaultKind::Race`] otherwise. A warp barrier orders the lanes of its mask and a block barrier the threads of the
+//! Two accesses to the same memory, one of which writes, need a barrier between them, or must both be atomic; otherwise
+//! they are a [`FaultKind::Race`]. A warp barrier orders the lanes of its mask and a block barrier the threads of the
 //! block; shuffles and votes order nothing, nor do atomic operations, and blocks are ordered only by the end of the
-//! launch and by arrivals at a counter ([`Access::Arrive`]), as in PTX. Lanes that set a flag
-//! ([`Access::SetFlag`]) at the same time do not race, for all write the same.
-//! An array that is read as what nobody writes must not be written by the same launch at all, and memory that was
-//! [forgotten](Emulator::forget) must be written before it is read.
+//! launch and by arrivals at a counter ([`Access::Arrive`]), as in PTX. Lanes that set a flag ([`Access::SetFlag`])
+//! concurrently do not race, because all write the same. An array that is read as read-only must not be written by the
+//! same launch at all, and memory that was [forgotten](Emulator::forget) must be written before it is read.
 //!
 //! # Limits
-//! - A race is found where both accesses happen in the schedule that is run, whichever comes first. An access that
-//!   depends on a race may not happen in every schedule. Accesses count that the kernel declares ([`global_access`],
-//!   [`global_read_only`]), and those to shared memory.
+//! - A race is found if both accesses happen in the schedule that is run, whichever comes first. An access that depends
+//!   on a race may not happen in every schedule. Only accesses that the kernel declares ([`global_access`],
+//!   [`global_read_only`]) and those to shared memory are tracked.
 //! - A lane that spins without calling [`interleave`] or meeting others is never stopped.
 //! - When a lane unwinds, after its own panic or another lane's fault, its destructors do not wait for other lanes:
-//!   collectives return the lane's own value at once. A destructor that makes a fault then aborts the process, as
-//!   one that panics does.
+//!   collectives return the lane's own value at once. A destructor that causes a fault then aborts the process, as one
+//!   that panics does.
 
 mod block;
 mod collective;

@@ -1,4 +1,4 @@
-//! What is run, and what all warps of a run use.
+//! The launch, and the state shared by all warps of a run.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,17 +10,17 @@ use crate::global::GlobalMemory;
 use crate::shared::MAXIMUM_SHARED_BYTES;
 use crate::stack::Stacks;
 
-/// The most threads that a block can have on any GPU.
+/// The largest number of threads of a block on any GPU.
 pub const MAXIMUM_THREADS_PER_BLOCK: u32 = 1024;
 
-/// How many threads run a kernel, and what memory they share.
+/// The number of threads that run a kernel, and the memory that they share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
-    /// The number of blocks. With 0 nothing runs.
+    /// The number of blocks. With 0, nothing runs.
     pub blocks: u32,
-    /// The number of threads of each block, 1 to [`MAXIMUM_THREADS_PER_BLOCK`]. The last warp may be partial.
+    /// The number of threads per block, 1 to [`MAXIMUM_THREADS_PER_BLOCK`]. The last warp may be partial.
     pub threads_per_block: u32,
-    /// The bytes of shared memory of each block, up to [`MAXIMUM_SHARED_BYTES`].
+    /// Bytes of shared memory per block, up to [`MAXIMUM_SHARED_BYTES`].
     pub shared_bytes: u32,
 }
 
@@ -38,30 +38,30 @@ impl Grid {
     }
 }
 
-/// What a run did.
+/// Statistics of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Blocks that ran.
+    /// Number of blocks that ran.
     pub blocks: u64,
-    /// Warps that ran.
+    /// Number of warps that ran.
     pub warps: u64,
-    /// Threads that ran.
+    /// Number of threads that ran.
     pub threads: u64,
-    /// How often a warp was picked to run.
+    /// Number of times that a warp was picked to run.
     pub steps: u64,
-    /// How often a lane was begun or resumed.
+    /// Number of times that a lane was begun or resumed.
     pub switches: u64,
-    /// Operations in which lanes of a warp met: shuffles, votes, matches and warp barriers. It counts groups of
-    /// lanes, not lanes.
+    /// Number of operations in which lanes of a warp met: shuffles, votes, matches and warp barriers. It counts groups
+    /// of lanes, not lanes.
     pub collectives: u64,
-    /// How often the threads of a block met at a block barrier.
+    /// Number of times that the threads of a block met at a block barrier.
     pub block_barriers: u64,
-    /// Calls of [`interleave`](crate::interleave).
+    /// Number of calls of [`interleave`](crate::interleave).
     pub interleavings: u64,
 }
 
-/// What to run.
+/// A kernel and its grid.
 pub(crate) struct Launch<'run> {
     pub(crate) name: &'run str,
     pub(crate) kernel: &'run dyn Fn(),
@@ -69,7 +69,7 @@ pub(crate) struct Launch<'run> {
     pub(crate) step_limit: u64,
 }
 
-/// What all warps of a run use.
+/// State shared by all warps of a run.
 pub(crate) struct Machine {
     pub(crate) random: ChaCha8Rng,
     pub(crate) stacks: Stacks,

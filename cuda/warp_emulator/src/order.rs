@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use rand::{Rng, RngExt};
 
-/// The numbers below `count` in random order, drawn one at a time by the shuffle of Fisher and Yates. Only the
-/// numbers that have been moved are stored, so a large grid costs memory only as it runs.
+/// The numbers below `count` in random order, drawn one at a time by the Fisher–Yates shuffle. Only numbers that have
+/// been moved are stored, so a large grid costs memory only as it runs.
 pub(crate) struct RandomOrder {
     drawn: u32,
     count: u32,
@@ -17,7 +17,7 @@ impl RandomOrder {
         Self { drawn: 0, count, moved: HashMap::new() }
     }
 
-    /// The next number, `None` when all have been drawn.
+    /// The next number; `None` when all have been drawn.
     pub(crate) fn next(&mut self, random: &mut impl Rng) -> Option<u32> {
         if self.drawn == self.count {
             return None;

@@ -1,8 +1,8 @@
-//! Where a lane is in the grid.
+//! The position of a lane in the grid.
 
 use crate::WARP_LANES;
 
-/// Which thread of the grid a lane is.
+/// The thread of the grid that a lane is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The block in the grid.

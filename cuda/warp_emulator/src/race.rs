@@ -1,13 +1,14 @@
-//! Which accesses to memory are ordered, and which race.
+//! Ordering of memory accesses, and detection of races.
 //!
-//! Two accesses to one word race if one of them writes, they are not of a kind that may come at the same time, and no
-//! barrier lies between them. What orders: the program order of a lane; a warp barrier, the lanes of its mask; a block
-//! barrier, the threads of the block; an arrival at a counter, what came before it and what follows a later arrival at
-//! the same counter, in any block. Shuffles, votes and other atomic operations order nothing, as in PTX.
+//! Two accesses to one word race if one of them writes, they are not of a kind that may be concurrent, and no barrier
+//! lies between them. Order is created by: the program order of a lane; a warp barrier, among the lanes of its mask; a
+//! block barrier, among the threads of the block; an arrival at a counter, between what precedes it and what follows a
+//! later arrival at the same counter, in any block. Shuffles, votes and other atomic operations order nothing, as in
+//! PTX.
 //!
-//! A lane's knowledge is a vector clock that is cut to what can differ: the number of block barriers behind it, which
-//! cover all other warps, a clock for each lane of its own warp, and what earlier arrivals knew. That is passed on by warp
-//! barriers only, not by block barriers or further arrivals: there less is ordered here than in PTX.
+//! A lane's knowledge is a vector clock reduced to what can differ: the number of block barriers passed, which cover
+//! all other warps, a clock for each lane of its own warp, and the knowledge of earlier arrivals. The latter is passed
+//! on only by warp barriers, not by block barriers or further arrivals: there, less is ordered here than in PTX.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -19,30 +20,30 @@ use crate::{FaultKind, Position, Space, WARP_LANES};
 
 const LANES: usize = WARP_LANES as usize;
 
-/// The bytes of a word, the smallest unit whose accesses are told apart in arrays whose elements are no narrower.
+/// The bytes of a word, the smallest unit of access that is distinguished in arrays whose elements are no narrower.
 pub(crate) const WORD_BYTES: usize = 4;
 
-/// What a lane does with memory that others may write.
+/// A lane's access to memory that others may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reads.
     Load,
     /// Writes.
     Store,
-    /// Adds in one step. Lanes may do so at the same time.
+    /// Atomic addition. Lanes may do so concurrently.
     AtomicAdd,
-    /// Sets bits in one step. Lanes may do so at the same time.
+    /// Atomic setting of bits. Lanes may do so concurrently.
     AtomicOr,
-    /// Writes in one step if it finds what it expects. Lanes may do so at the same time.
+    /// Atomic write if the old value is the expected one. Lanes may do so concurrently.
     CompareAndSwap,
-    /// Sets a flag, as every lane does that touches it. Lanes may do so at the same time, since all write the same.
+    /// Sets a flag, as every lane does that accesses it. Lanes may do so concurrently, because all write the same.
     SetFlag,
-    /// Counts the lane's arrival in one step. Whoever arrives later sees what was done before it.
+    /// Atomically counts the lane's arrival. Later arrivals see what was done before it.
     Arrive,
 }
 
 impl Access {
-    /// What messages call it.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -50,23 +51,23 @@ impl Access {
             Self::AtomicAdd => "atomic add",
             Self::AtomicOr => "atomic or",
             Self::CompareAndSwap => "compare-and-swap",
-            Self::SetFlag => "setting of a flag",
+            Self::SetFlag => "flag store",
             Self::Arrive => "arrival",
         }
     }
 }
 
-/// What the lanes of a warp know of each other.
+/// The lanes' knowledge of each other in a warp.
 pub(crate) struct Clocks {
-    /// The block barriers behind the warp.
+    /// Number of block barriers that the warp has passed.
     barriers: u32,
-    /// For each lane, how far it knows each lane to have come; its own clock is there, too.
+    /// For each lane, the progress of each lane as far as it is known there, including its own clock.
     known: [[u32; LANES]; LANES],
-    /// Earlier arrivals that lanes of this warp know of, with a mask of those lanes.
+    /// Earlier arrivals known to lanes of this warp, with a mask of those lanes.
     arrivals: Vec<(Rc<Arrival>, u32)>,
 }
 
-/// What a lane knew when it arrived at a counter.
+/// The knowledge of a lane when it arrived at a counter.
 pub(crate) struct Arrival {
     block: u32,
     warp: u32,
@@ -92,7 +93,7 @@ impl Clocks {
         Self { barriers: 0, known, arrivals: Vec::new() }
     }
 
-    /// The lanes of a mask have met at a barrier of the warp.
+    /// Records that the lanes of a mask have met at a barrier of the warp.
     pub(crate) fn meet(&mut self, lanes: impl Iterator<Item = usize> + Clone) {
         let mut together = [0; LANES];
         for lane in lanes.clone() {
@@ -113,8 +114,8 @@ impl Clocks {
         }
     }
 
-    /// A lane of the warp arrives, after the arrivals in `before`. Its clock moves on, so that its later accesses are not
-    /// taken for earlier ones.
+    /// Records the arrival of a lane of the warp, after the arrivals in `before`. Its clock advances, so that its later
+    /// accesses are not mistaken for earlier ones.
     pub(crate) fn arrive(&mut self, position: Position, before: &[Rc<Arrival>]) -> Rc<Arrival> {
         let lane = position.lane() as usize;
         let (block, warp, barriers) = (position.block, position.thread / WARP_LANES, self.barriers);
@@ -124,12 +125,12 @@ impl Clocks {
         arrival
     }
 
-    /// All threads of the block have met.
+    /// Records that all threads of the block have met.
     pub(crate) fn pass_block_barrier(&mut self) {
         self.barriers += 1;
     }
 
-    /// An access of a lane of the warp that happens now.
+    /// The stamp of an access that a lane of the warp makes now.
     pub(crate) fn stamp(&self, position: Position, access: Access, location: &'static Location<'static>) -> Stamp {
         let lane = position.lane() as usize;
         let clock = self.known[lane][lane];
@@ -145,7 +146,7 @@ impl Clocks {
                 || (before.warp() == now.warp() && before.clock <= self.known[lane][other]))
     }
 
-    /// The same, by arrivals as well.
+    /// Like [`orders_in_block`](Self::orders_in_block), including order by arrivals.
     fn orders(&self, before: &Stamp, now: &Stamp) -> bool {
         let lane = now.thread % WARP_LANES;
         let mut arrivals = self.arrivals.iter();
@@ -154,7 +155,7 @@ impl Clocks {
     }
 }
 
-/// One access: who, when, where.
+/// One access: its lane, time and source location.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp {
     block: u32,
@@ -170,7 +171,8 @@ impl Stamp {
         self.thread / WARP_LANES
     }
 
-    /// Whether nothing races with an earlier access that does not race with this one, if that is ordered before it.
+    /// Whether everything that races with `before` also races with this access, provided that `before` is ordered
+    /// before it.
     fn replaces(&self, before: &Self) -> bool {
         self.access == Access::Store || self.access == before.access
     }
@@ -190,15 +192,15 @@ impl Stamp {
     }
 }
 
-/// Accesses that may come at the same time: as many of them as it takes to tell whether barriers order one later after
-/// all.
+/// Accesses that may be concurrent: only as many as are needed to determine whether barriers order a later access after
+/// all of them.
 #[derive(Default)]
 struct Group {
-    /// Most words have one at the most.
+    /// Most words have at most one.
     first: Option<Stamp>,
     others: Vec<Stamp>,
-    /// Whether some were left out. They may not have arrived where those that are here have, so arrivals order nothing then,
-    /// which is less than in PTX.
+    /// Whether some were left out. They may not have taken part in the arrivals of those that were kept, so arrivals
+    /// then order nothing, which is less than in PTX.
     is_cut: bool,
 }
 
@@ -221,7 +223,7 @@ impl Group {
 
     fn add(&mut self, now: Stamp, clocks: &Clocks) {
         let is_cut = self.is_cut;
-        // What is ordered after this one is so after those before it.
+        // Whatever is ordered after this access is also ordered after those before it.
         if self.iter().any(|before| Self::orders(is_cut, before, &now, clocks)) {
             self.others.retain(|before| !Self::orders(is_cut, before, &now, clocks));
             self.first =
@@ -231,8 +233,8 @@ impl Group {
             *self = Self { first: Some(now), ..Self::default() };
             return;
         };
-        // With two blocks no barrier orders an access after both, and with two warps of this block none does until they
-        // pass it, after which this one is before it, too.
+        // No barrier orders an access after two blocks, and none orders one after two warps of this block until they
+        // pass it, after which this access is before it, too.
         let (mut blocks, mut own, mut warps) = (false, None, false);
         for stamp in self.iter() {
             blocks |= stamp.block != first.block;
@@ -248,16 +250,16 @@ impl Group {
     }
 }
 
-/// The accesses to a word that a later one can race with. Most words have one at the most, and there are many words.
+/// The accesses to a word with which a later one can race. Most words have at most one, and there are many words.
 #[derive(Default)]
 struct Word {
-    /// The only one, if `many` is empty.
+    /// The only access, if `many` is empty.
     alone: Option<Stamp>,
     many: Option<Box<Many>>,
 }
 
 impl Word {
-    /// Records an access, and returns one that it races with.
+    /// Records an access, and returns one with which it races.
     fn note(&mut self, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
         if self.many.is_none() && self.alone.is_none_or(|before| now.replaces(&before) && clocks.orders(&before, &now))
         {
@@ -272,7 +274,7 @@ impl Word {
         race
     }
 
-    /// An access that wrote, or may have.
+    /// An access that wrote, or may have written.
     fn write(&self) -> Option<Stamp> {
         match &self.many {
             Some(many) => many.write.or(many.together.first),
@@ -281,7 +283,7 @@ impl Word {
     }
 }
 
-/// The same where there may be several.
+/// The accesses to a word with several.
 #[derive(Default)]
 struct Many {
     write: Option<Stamp>,
@@ -309,7 +311,7 @@ impl From<Option<Stamp>> for Many {
 }
 
 impl Many {
-    /// Records an access other than a store, after which only that counts, and returns one that it races with.
+    /// Records an access, and returns one with which it races. After a store, only the store matters.
     fn note(&mut self, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
         let write = self.write.filter(|before| !clocks.orders(before, &now));
         let after_reads = now.access == Access::Load;
@@ -331,24 +333,24 @@ impl Many {
     }
 }
 
-/// Words that are made together, because what a warp accesses lies together mostly.
+/// Words that are allocated together, because a warp's accesses are mostly contiguous.
 const PAGE_WORDS: usize = 32;
 
-/// Pages that are looked up together. A lane that strides through an array accesses them one after the other, and the next
-/// lane does so again.
+/// Pages that are looked up together. A lane that strides through an array accesses them in order, and the next lane
+/// does so again.
 const BOOK_PAGES: usize = 64;
 
-/// Books whose places are remembered.
+/// Number of books whose indices are cached.
 const REMEMBERED_BOOKS: usize = 256;
 
-/// Each access to the words of a memory since the launch.
+/// All accesses to the words of a memory since the launch.
 pub(crate) struct Accesses {
-    /// The bytes of a word, as a power of two.
+    /// The bytes of a word, as a binary logarithm.
     word_shift: u32,
-    /// Where a book is among all that were accessed.
+    /// The index of each accessed book.
     places: HashMap<usize, usize, BuildHasherDefault<PlaceHasher>>,
     books: Vec<Book>,
-    /// For each remainder of book numbers, the place of a book with it, which may be another's.
+    /// For each remainder of book numbers, the index of a book with it, which may be another's.
     remembered: [u32; REMEMBERED_BOOKS],
 }
 
@@ -358,14 +360,14 @@ impl Default for Accesses {
     }
 }
 
-/// Pages that follow each other, those of them that were accessed.
+/// Consecutive pages, as far as they were accessed.
 struct Book {
     number: usize,
     pages: [Option<Box<[Word; PAGE_WORDS]>>; BOOK_PAGES],
 }
 
 impl Accesses {
-    /// None yet, to words of this many bytes, a power of two.
+    /// No accesses yet, to words of `word_bytes` bytes, a power of two.
     pub(crate) fn of_words(word_bytes: usize) -> Self {
         Self {
             word_shift: word_bytes.trailing_zeros(),
@@ -375,10 +377,10 @@ impl Accesses {
         }
     }
 
-    /// Takes note of an access to the words that `bytes` bytes from `address` on lie in, and gives one that it races
-    /// with.
+    /// Records an access to the words that contain the `bytes` bytes from `address` on, and returns one with which it
+    /// races.
     pub(crate) fn note(&mut self, address: usize, bytes: usize, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
-        // Shifted, for divisions take longer than the rest.
+        // Shifted, because divisions take longer than everything else.
         let last_byte = (1 << self.word_shift) - 1;
         let words = address >> self.word_shift..(address + bytes + last_byte) >> self.word_shift;
         words.fold(None, |race, word| race.or(self.word(word).note(now, clocks)))
@@ -396,19 +398,19 @@ impl Accesses {
         &mut page[word % PAGE_WORDS]
     }
 
-    /// The place of a book, which is made if it is new.
+    /// The index of a book, which is created if it is new.
     fn look_up(&mut self, number: usize) -> usize {
         let next = self.books.len();
         let place = *self.places.entry(number).or_insert(next);
         if place == next {
             self.books.push(Book { number, pages: std::array::from_fn(|_| None) });
         }
-        // One that does not fit is looked up again.
+        // An index that does not fit is looked up again.
         self.remembered[number % REMEMBERED_BOOKS] = place as u32;
         place
     }
 
-    /// An access that wrote to some of the memory, and where it was.
+    /// An access that wrote to part of the memory, and its source location.
     pub(crate) fn write_within(&self, memory: Range<usize>) -> Option<(&'static str, &'static Location<'static>)> {
         let pages = self.books.iter().flat_map(|book| (book.number * BOOK_PAGES..).zip(&book.pages));
         let words =
@@ -420,7 +422,7 @@ impl Accesses {
     }
 }
 
-/// Places are not chosen by an adversary, and there are many of them.
+/// Book numbers are not chosen by an adversary, and there are many of them.
 #[derive(Default)]
 struct PlaceHasher(u64);
 

@@ -1,4 +1,4 @@
-//! Which warp runs when.
+//! The schedule of warps.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,8 +22,8 @@ const DEFAULT_STEP_LIMIT: u64 = 10_000_000;
 
 /// Runs kernels on the host: see the crate's documentation.
 ///
-/// An emulator can be shared by several threads; each run stays on the thread that called [`run`](Self::run), which keeps the
-/// stacks of lanes from one run to the next. What it has been told to forget it shares with its clones.
+/// An emulator can be shared by several threads; each run stays on the thread that called [`run`](Self::run), which
+/// keeps the stacks of lanes between runs. Forgotten memory is shared with the emulator's clones.
 #[derive(Clone)]
 pub struct Emulator {
     seed: u64,
@@ -34,7 +34,7 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// An emulator whose schedule is drawn from `seed`.
+    /// Creates an emulator whose schedule is drawn from `seed`.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -57,7 +57,7 @@ impl Emulator {
         self.seed = seed;
     }
 
-    /// Sets how many blocks are in the midst of the kernel at the same time; 0 counts as 1. The default is 4.
+    /// Sets the number of blocks that run at the same time; 0 counts as 1. The default is 4.
     #[must_use]
     pub fn with_resident_blocks(mut self, blocks: u32) -> Self {
         self.resident_blocks = blocks.max(1);
@@ -65,46 +65,45 @@ impl Emulator {
     }
 
     /// Sets the size of a lane's stack, within 4 KiB and 1 GiB. The default is 64 KiB. Below each stack is a guard
-    /// page: a lane that needs more ends the process, as an overflow of a thread's stack does. A panic that prints
-    /// its backtrace needs some 24 KiB.
+    /// page: a lane that needs more ends the process, as an overflow of a thread's stack does. A panic that prints its
+    /// backtrace needs about 24 KiB.
     #[must_use]
     pub fn with_stack_bytes(mut self, bytes: usize) -> Self {
         self.stack_bytes = bytes.min(LARGEST_STACK_BYTES);
         self
     }
 
-    /// Sets how often a warp may be picked to run until the run ends with [`FaultKind::StepLimit`]. The default is
-    /// ten millions. A warp takes one step from one meeting of its lanes to the next, so only a kernel that spins
-    /// comes close.
+    /// Sets how often a warp may be picked to run until the run ends with [`FaultKind::StepLimit`]. The default is ten
+    /// million. A warp takes one step between two meetings of its lanes, so only a kernel that spins comes close.
     #[must_use]
     pub fn with_step_limit(mut self, steps: u64) -> Self {
         self.step_limit = steps;
         self
     }
 
-    /// Makes memory one that nobody has written: a kernel of this emulator that reads any of it before it was written is
-    /// then a fault. Kernels that write it are seen; of what the host writes there, only the mark that the memory is
-    /// filled with is taken for nothing (see [`Contents`]).
+    /// Marks memory as unwritten: a kernel of this emulator that reads any of it before writing it is then a fault.
+    /// Writes by kernels are tracked; a write by the host is not recognized if it writes the mark with which the memory
+    /// is filled (see [`Contents`]).
     pub fn forget(&self, memory: &mut [u8], contents: Contents) {
         self.unwritten.add(memory, contents);
     }
 
-    /// Makes memory one that holds what it holds: it may lie where [forgotten](Self::forget) memory was that has been freed.
+    /// Marks memory as written: it may lie where [forgotten](Self::forget) memory has been freed.
     pub fn remember(&self, memory: &[u8]) {
         self.unwritten.remove(memory);
     }
 
-    /// Runs `lane` once for every thread of `grid`, and returns what it took. `kernel` is a name for messages.
+    /// Runs `lane` once for every thread of `grid`, and returns statistics. `kernel` is a name for messages.
     ///
-    /// The same seed, grid and lane give the same schedule. The time is proportional to the number of threads and
-    /// of the times that they wait; the memory to the number of threads that are in the midst of `lane`.
+    /// The same seed, grid and lane give the same schedule. The time is proportional to the number of threads and the
+    /// number of times that they wait; the memory to the number of threads that are inside `lane`.
     ///
     /// # Errors
-    /// The first [`Fault`] that a lane makes. The locals of all lanes that were in the midst of `lane` have been
-    /// dropped then. A kernel's panic becomes a fault, too; the panic hook has seen it.
+    /// Returns the first [`Fault`] of a lane. By then, the locals of all lanes that were inside `lane` have been
+    /// dropped. A kernel's panic becomes a fault, too, after the panic hook has run.
     pub fn run(&self, kernel: &str, grid: Grid, lane: &dyn Fn()) -> Result<Statistics, Fault> {
         let refuse = |kind| Err(Fault::of_launch(kernel, kind));
-        // While this thread panics, a lane that unwinds could not be told from one that does not.
+        // While this thread panics, an unwinding lane could not be distinguished from others.
         if lane::inside() || thread::panicking() {
             return refuse(FaultKind::Nested);
         }
@@ -135,11 +134,11 @@ impl fmt::Debug for Emulator {
     }
 }
 
-/// Runs all blocks, some of them at the same time: each step runs a warp drawn among those that can run.
+/// Runs all blocks, several at a time: each step runs a warp drawn from those that can run.
 fn run_blocks(launch: &Launch<'_>, resident_blocks: u32, machine: &mut Machine) -> Result<(), Fault> {
     let mut order = RandomOrder::new(launch.grid.blocks);
     let mut resident: Vec<Block<'_>> = Vec::new();
-    // The warps that can run, each as its block's index in `resident` and its own in the block.
+    // The warps that can run, each as its block's index in `resident` and its own index in the block.
     let mut runnable: Vec<(usize, usize)> = Vec::new();
     for slot in 0..resident_blocks as usize {
         let Some(number) = order.next(&mut machine.random) else { break };

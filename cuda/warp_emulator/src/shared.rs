@@ -1,15 +1,15 @@
-//! The shared memory of a block, with a map of what has been written and by whom.
+//! The shared memory of a block, with a record of writes and accesses.
 
 use crate::FaultKind;
 use crate::race::Accesses;
 
-/// The most shared memory that any GPU gives a block: 227 KiB, on compute capability 9.0.
+/// The largest shared memory of a block on any GPU: 227 KiB, on compute capability 9.0.
 pub const MAXIMUM_SHARED_BYTES: u32 = 227 * 1024;
 
 pub(crate) struct SharedMemory {
     bytes: Vec<u8>,
     written: Vec<bool>,
-    /// Who has accessed what.
+    /// The accesses of lanes.
     pub(crate) accesses: Accesses,
 }
 
@@ -20,7 +20,7 @@ impl SharedMemory {
     }
 
     pub(crate) fn size(&self) -> u32 {
-        // Made from a u32.
+        // The size was a `u32` when created.
         self.bytes.len() as u32
     }
 

@@ -1,21 +1,21 @@
-//! The stacks of lanes, which lanes use one after the other.
+//! The stacks of lanes, which are reused.
 
 use std::cell::RefCell;
 use std::io;
 
 use corosensei::stack::{DefaultStack, Stack, StackPointer};
 
-/// What lies between the first bytes of one stack and those of the next, within a page.
+/// Offset, within a page, between the first bytes of one stack and those of the next.
 const STEP_BYTES: usize = 128;
 
-/// Stacks until the places within a page repeat.
+/// Number of stacks until the offsets within a page repeat.
 const STEPS: usize = 32;
 
-/// How many unused stacks a thread keeps between runs.
+/// Largest number of unused stacks that a thread keeps between runs.
 const KEPT_STACKS: usize = 4096;
 
-/// A stack that begins some bytes below its end. All of them end with a page, so that their first bytes, which every switch
-/// from lane to lane touches, would have the same few places in the cache.
+/// A stack that begins some bytes below its end. All stacks end at a page boundary; without the offset their first
+/// bytes, which every switch between lanes touches, would compete for the same few cache sets.
 pub(crate) struct LaneStack {
     memory: DefaultStack,
     skipped_bytes: usize,
@@ -28,11 +28,11 @@ impl LaneStack {
     }
 }
 
-// SAFETY: it is the other one, with its guard page, and as many bytes are left of it as were asked for.
+// SAFETY: it wraps the other stack, with its guard page, and retains as many bytes as were requested.
 unsafe impl Stack for LaneStack {
     #[inline]
     fn base(&self) -> StackPointer {
-        // It is aligned, for both numbers are.
+        // It is aligned, because both numbers are.
         StackPointer::new(self.memory.base().get() - self.skipped_bytes).expect("the guard page is below it")
     }
 
@@ -52,7 +52,7 @@ unsafe impl Stack for LaneStack {
     }
 }
 
-/// Stacks that no lane uses. The one given back last is the first to be taken, since it is still in the cache.
+/// Unused stacks. The one returned last is taken first, because it is still in the cache.
 pub(crate) struct Stacks {
     bytes: usize,
     made: usize,
@@ -60,15 +60,15 @@ pub(crate) struct Stacks {
 }
 
 thread_local! {
-    /// The stacks that the last run on this thread has left, and their size. To ask the system for new ones, and to touch
-    /// their first pages, takes longer than many a run.
+    /// The stacks left by the last run on this thread, and their size. Requesting new ones from the system, and
+    /// touching their first pages, takes longer than many a run.
     static KEPT: RefCell<(usize, Vec<LaneStack>)> = const { RefCell::new((0, Vec::new())) };
 }
 
 impl Stacks {
-    /// Those that this thread has kept, if they are of this size.
+    /// The stacks that this thread has kept, if they have this size.
     pub(crate) fn of_thread(bytes: usize) -> Self {
-        // A thread that ends keeps none.
+        // A thread that is ending keeps none.
         let (kept_bytes, kept) = KEPT.try_with(RefCell::take).unwrap_or_default();
         let free = if kept_bytes == bytes { kept } else { Vec::new() };
         Self { bytes, made: free.len(), free }
@@ -93,7 +93,7 @@ impl Stacks {
         self.free.push(stack);
     }
 
-    /// How many this thread has kept.
+    /// The number of stacks that this thread has kept.
     #[cfg(test)]
     pub(crate) fn kept() -> usize {
         KEPT.with_borrow(|(_, kept)| kept.len())

@@ -1,4 +1,4 @@
-//! A warp: its lanes, and who of them waits for whom.
+//! A warp: its lanes, and which of them wait for which.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -17,15 +17,15 @@ use crate::{Fault, FaultKind, Position, WARP_LANES};
 
 const LANES: usize = WARP_LANES as usize;
 
-/// Each lane that exists is in exactly one of the sets `ready`, `waiting`, `at_barrier` and `returned`.
+/// Each existing lane is in exactly one of the sets `ready`, `waiting`, `at_barrier` and `returned`.
 pub(crate) struct Warp<'run> {
-    /// Where the lane 0 is.
+    /// The position of lane 0.
     first: Position,
-    /// The lanes that have begun and not ended.
+    /// The lanes that have begun but not ended.
     lanes: [Option<Lane<'run>>; LANES],
-    /// The operation in which a lane waits, if it does.
+    /// The operation in which each lane waits, if any.
     calls: [Call; LANES],
-    /// What the operation returns in which a lane waited last.
+    /// The result of the operation in which each lane last waited.
     answers: [u64; LANES],
     /// The lanes that can run.
     ready: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Warp<'run> {
     /// The lanes that have returned from the kernel.
     returned: u32,
     steps: u64,
-    /// What the lanes know of each other.
+    /// The lanes' knowledge of each other.
     clocks: Rc<RefCell<Clocks>>,
 }
 
@@ -78,22 +78,22 @@ impl<'run> Warp<'run> {
         lanes(self.returned).next().map(|lane| self.position(lane))
     }
 
-    /// The first lane whose barrier is another than that of `call`. All lanes must be at a barrier.
+    /// The first lane that is at a different barrier than `call`. All lanes must be at a barrier.
     pub(crate) fn first_at_other_barrier(&self, call: &Call) -> Option<(Position, Call)> {
         lanes(self.at_barrier)
             .find(|&lane| !self.calls[lane].meets(call))
             .map(|lane| (self.position(lane), self.calls[lane]))
     }
 
-    /// Lets the lanes at the block barrier go on.
+    /// Lets the lanes at the block barrier continue.
     pub(crate) fn release(&mut self) {
         self.ready |= self.at_barrier;
         self.at_barrier = 0;
         self.clocks.borrow_mut().pass_block_barrier();
     }
 
-    /// Runs each lane that can run until it waits, in an order drawn at random, and then resolves the operations
-    /// whose lanes are all there.
+    /// Runs each runnable lane until it waits, in random order, and then resolves the operations at which all lanes
+    /// have arrived.
     pub(crate) fn step(
         &mut self,
         launch: &Launch<'run>,
@@ -117,7 +117,7 @@ impl<'run> Warp<'run> {
         for &lane in &order[..count] {
             self.resume(lane, launch, shared, machine)?;
         }
-        // Where every lane only paused, there is nothing new to resolve.
+        // If every lane only paused, there is nothing new to resolve.
         if self.ready == ready { Ok(()) } else { self.resolve(launch, machine) }
     }
 
@@ -171,7 +171,7 @@ impl<'run> Warp<'run> {
         Ok(())
     }
 
-    /// Answers each operation whose lanes are all there, and looks for lanes that wait for what cannot come.
+    /// Answers each operation at which all lanes have arrived, and finds lanes that wait in vain.
     fn resolve(&mut self, launch: &Launch<'run>, machine: &mut Machine) -> Result<(), Fault> {
         let mut rest = self.waiting;
         while rest != 0 {
@@ -198,7 +198,7 @@ impl<'run> Warp<'run> {
         Ok(())
     }
 
-    /// Why a lane that waits can never go on, if so.
+    /// The reason why a waiting lane can never continue, if any.
     fn waits_in_vain(&self, lane: usize) -> Option<FaultKind> {
         let call = &self.calls[lane];
         let operation = call.operation.name();
@@ -210,8 +210,8 @@ impl<'run> Warp<'run> {
             if self.returned & bit != 0 {
                 return Some(FaultKind::LaneLeft { operation, other_lane });
             }
-            // A lane that waits for others only may meet them first and come here afterwards; one at the block
-            // barrier waits for all.
+            // A lane that waits only for others may meet them first and come here afterwards; one at the block barrier
+            // waits for all.
             let at_barrier = self.at_barrier & bit != 0;
             let waits_for_this = self.waiting & bit != 0 && other_call.mask >> lane & 1 != 0;
             if waits_for_this && other_call.mask != call.mask {

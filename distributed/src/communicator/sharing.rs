@@ -1,4 +1,4 @@
-//! What ways between GPUs take of a communicator.
+//! Functions of a communicator for exchanges between GPUs.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,17 +9,17 @@ use crate::error::Error;
 use crate::transport::Transport;
 
 impl Communicator {
-    /// What carries its messages.
+    /// Returns the transport of its messages.
     pub(crate) fn transport(&self) -> Arc<dyn Transport> {
         self.0.transport.clone()
     }
 
-    /// Whether ranks share their memory.
+    /// Returns whether ranks share their memory.
     pub(crate) fn shares_memory(&self) -> bool {
         self.0.transport.board().is_some()
     }
 
-    /// The values of all ranks, in their order, where ranks share their memory.
+    /// Returns the values of all ranks, in rank order, if ranks share their memory.
     pub(crate) fn share<V: Send + Sync + 'static>(&self, value: &Arc<V>) -> Result<Vec<Arc<V>>, Error> {
         let missing = |what: &str| Error::Exchange { way: "peer-copies", reason: what.into() };
         let board = self.0.transport.board().ok_or_else(|| missing("ranks do not share their memory"))?;
@@ -31,13 +31,13 @@ impl Communicator {
             let value = place.clone().and_then(|value| value.downcast().ok());
             values.push(value.ok_or_else(|| missing("a rank shares something else"))?);
         }
-        // Nobody leaves something else before all have read.
+        // No rank may share another value before all have read this one.
         self.barrier()?;
         lock()[self.rank()] = None;
         Ok(values)
     }
 
-    /// What `make` makes for `what`, or has made when it was kept last. All ranks make it together, or none does.
+    /// Returns the object that `make` makes for the key `what`, or the kept one. All ranks make it together, or none does.
     #[cfg(feature = "nccl")]
     pub(crate) fn kept<V: Send + Sync + 'static>(
         &self,

@@ -1,4 +1,4 @@
-//! Through the host's memory, by the messages of the communicator.
+//! Exchange through the host's memory, by the communicator's messages.
 
 use std::time::Instant;
 
@@ -15,16 +15,16 @@ use crate::neighbours::NeighbourExchange;
 use crate::timeline::{Stamp, Step, Watch};
 use crate::unpack::Unpack;
 
-/// The elements come to the host, go by messages, and on the other side to the executor's memory again.
+/// Elements are copied to the host, sent as messages, and copied to the receiving executor's memory.
 pub(super) struct ByHost<T: Scalar, E: Executor> {
     communicator: Communicator,
     executor: E,
     /// Without its elements, which are in the next field.
     halo: Halo,
     elements: Elements<E::Memory>,
-    /// One for each vector that is multiplied at a time.
+    /// One per vector of a product.
     exchanges: Vec<NeighbourExchange<T>>,
-    /// Elements of other ranks, on their way.
+    /// Elements of other ranks in transit.
     on_host: Vec<T>,
     received: Vector<T, E>,
 }
@@ -48,7 +48,7 @@ impl<T: Scalar, E: Executor> ByHost<T, E> {
 impl<T: Scalar, E: Executor> HaloExchange<T, E> for ByHost<T, E> {
     fn exchange(&mut self, product: Product<'_, T, E>, mut watch: Watch<'_, E>) -> Result<(), Error> {
         let Product { vectors, x, local, .. } = product;
-        // Refused while a GPU's work is recorded: what is sent would be sent again when the recording is given up.
+        // Fails while a GPU's work is recorded: messages would be sent again when the recording is discarded.
         self.executor.synchronize()?;
         while self.exchanges.len() < vectors {
             reserve(&mut self.exchanges, 1)?;

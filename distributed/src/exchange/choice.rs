@@ -1,4 +1,4 @@
-//! Which way elements can go between GPUs.
+//! Choice of the route between GPUs.
 
 use std::any::Any;
 
@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::halo::Halo;
 use crate::timeline::as_cuda;
 
-/// What came of looking for a way between GPUs: the same on all ranks.
+/// The result of looking for a route between GPUs, the same on all ranks.
 pub(super) enum OnDevice<T: Scalar, E: Executor> {
     Possible(Chosen<T, E>),
-    /// Why there is none.
+    /// The reason for the lack of a route.
     Impossible(String),
 }
 
@@ -22,7 +22,7 @@ const NO_GPU: u8 = 0;
 const OTHER_CONTEXT: u8 = 1;
 const READY: u8 = 2;
 
-/// The exchange between GPUs, if there is a way. All ranks call it.
+/// Returns the exchange between GPUs, if there is a route. All ranks must call it.
 pub(super) fn on_device<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
@@ -31,7 +31,7 @@ pub(super) fn on_device<T: Scalar, E: Executor>(
     length: usize,
 ) -> Result<OnDevice<T, E>, Error> {
     let cuda = as_cuda(executor);
-    // What a rank has: no GPU, one in a context that libraries built on CUDA's runtime do not know, or one.
+    // A rank has no GPU, one in a context unknown to libraries built on CUDA's runtime, or a usable one.
     let own = cuda.map_or(NO_GPU, |cuda| if cuda.is_in_primary_context() { READY } else { OTHER_CONTEXT });
     let all = communicator.all_gather(&[own])?;
     let not_ready = all.iter().position(|rank| rank[..] != [READY]);
@@ -45,7 +45,7 @@ pub(super) fn on_device<T: Scalar, E: Executor>(
             }));
         }
     };
-    let mut reason = "ranks are processes, which do not reach each other's memory".to_owned();
+    let mut reason = "ranks are processes, which cannot access each other's memory".to_owned();
     if matches!(route, Route::Auto | Route::PeerCopies) && communicator.shares_memory() {
         let (exchange, engine) = peers::exchange::<T>(communicator, cuda, halo, length)?;
         return Ok(OnDevice::Possible((for_executor(exchange)?, engine)));
@@ -71,15 +71,15 @@ pub(super) fn on_device<T: Scalar, E: Executor>(
     Ok(OnDevice::Impossible(reason))
 }
 
-/// Why the first rank that gives a reason cannot use a way, if any does: the same on all ranks, which call it together.
+/// Returns the reason of the first rank that cannot use a route, if any: the same on all ranks, which must call it
+/// together.
 pub(super) fn first_reason(communicator: &Communicator, own: &str) -> Result<Option<String>, Error> {
     let all = communicator.all_gather(own.as_bytes())?;
     let given = all.iter().enumerate().find(|(_, reason)| !reason.is_empty());
     Ok(given.map(|(rank, reason)| format!("rank {rank}: {}", String::from_utf8_lossy(reason))))
 }
 
-/// Something of an executor that is a GPU, such as a `Box<dyn HaloExchange<T, Cuda>>`, as that of its own type, where the
-/// executor is known to be a GPU.
+/// Converts an object for GPUs, such as a `Box<dyn HaloExchange<T, Cuda>>`, to the same for an executor that must be a GPU.
 pub(super) fn for_executor<G: Any, E: Any>(of_gpu: G) -> Result<E, Error> {
     let any: Box<dyn Any> = Box::new(of_gpu);
     // The types are the same, because the executor is a GPU.

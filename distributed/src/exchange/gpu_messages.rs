@@ -1,7 +1,7 @@
-//! By messages of the communicator between the memory of GPUs.
+//! Exchange by the communicator's messages between the memory of GPUs.
 //!
-//! Who sends them knows nothing of streams: the host waits for the packing before it sends, and for what comes before it queues
-//! the product with it. The local product is queued before both.
+//! The sender of messages does not support streams: the host waits for the packing before it sends, and for the received
+//! elements before it queues the product with them. The local product is queued before both.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,15 +26,15 @@ struct GpuMessages<T: Scalar> {
     cuda: Cuda,
     side: Arc<SideStream>,
     packing: Packing,
-    /// Behind the packing.
+    /// Set after the packing.
     packed: Mark,
     to: Vec<(usize, usize)>,
     from: Vec<(usize, usize)>,
-    /// One for each number of vectors that were multiplied so far.
+    /// One per number of vectors multiplied so far.
     lanes: Vec<Lane<T>>,
 }
 
-/// What the exchange of some number of vectors takes.
+/// State for exchanging a given number of vectors.
 struct Lane<T: Scalar> {
     vectors: usize,
     exchange: Box<dyn GpuExchange>,
@@ -42,7 +42,8 @@ struct Lane<T: Scalar> {
     received: CudaBuffer<T>,
 }
 
-/// An exchange of vectors of `length` elements, or why there is none: the same on all ranks, which call it together.
+/// Creates an exchange of vectors of `length` elements, or the reason why there is none: the same on all ranks, which must
+/// call it together.
 pub(super) fn exchange<T: Scalar>(
     communicator: &Communicator,
     cuda: &Cuda,
@@ -67,7 +68,7 @@ pub(super) fn exchange<T: Scalar>(
     Ok(Ok((Box::new(exchange), Engine::Mpi)))
 }
 
-/// The messages of several vectors, one after the other.
+/// Returns the messages of several vectors, vector by vector.
 fn messages<T>(vectors: usize, ranks: &[(usize, usize)]) -> Result<Vec<(usize, usize)>, Error> {
     let mut messages = with_capacity(vectors.saturating_mul(ranks.len()))?;
     for _ in 0..vectors {
@@ -77,7 +78,7 @@ fn messages<T>(vectors: usize, ranks: &[(usize, usize)]) -> Result<Vec<(usize, u
 }
 
 impl<T: Scalar> GpuMessages<T> {
-    /// The lane for a number of vectors, which all ranks make together where there is none.
+    /// Returns the lane for a number of vectors; all ranks make a missing one together.
     fn lane(&mut self, vectors: usize) -> Result<usize, Error> {
         if let Some(place) = self.lanes.iter().position(|lane| lane.vectors == vectors) {
             return Ok(place);
@@ -96,14 +97,14 @@ impl<T: Scalar> GpuMessages<T> {
 
 impl<T: Scalar> HaloExchange<T, Cuda> for GpuMessages<T> {
     fn exchange(&mut self, product: Product<'_, T, Cuda>, watch: Watch<'_, Cuda>) -> Result<(), Error> {
-        // What is sent would be sent again when the recording is given up.
+        // Messages would be sent again when the recording is discarded.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         let place = self.lane(product.vectors)?;
         let Self { cuda, side, packing, packed, lanes, .. } = self;
         let Lane { exchange, outgoing, received, .. } = &mut lanes[place];
         multiply_beside((cuda, packing, side), product, outgoing, watch, |watch| {
             side.set(packed)?;
-            // Behind the last product, too, which has read what came before.
+            // Also after the last product, which has read the previous elements.
             packed.wait()?;
             if let Some(watch) = watch {
                 watch.set(Step::Exchange, 0, Stamp::Clock(Instant::now()));

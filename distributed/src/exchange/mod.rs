@@ -1,4 +1,4 @@
-//! How elements of x come from other ranks, and go to them.
+//! Exchange of elements of x between ranks.
 
 mod by_host;
 #[cfg(feature = "cuda")]
@@ -33,27 +33,27 @@ use crate::timeline::Watch;
 use crate::timeline::as_cuda;
 use by_host::ByHost;
 
-/// By which way elements are to go from one rank's memory to another's.
+/// The route of elements from one rank's memory to another's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Route {
-    /// Between GPUs, if there is a way: by peer copies, by NCCL, or by MPI; otherwise through the host.
+    /// Between GPUs if possible, by peer copies, NCCL or MPI; otherwise through the host.
     #[default]
     Auto,
-    /// Through the host's memory, by the messages of the communicator.
+    /// Through the host's memory, by the communicator's messages.
     Host,
-    /// Each GPU copies from the memory of others: for ranks that are threads.
+    /// Each GPU copies from the memory of the others: for ranks that are threads.
     PeerCopies,
-    /// By NVIDIA's library NCCL, which is looked for when it is needed; no two ranks may share a GPU.
+    /// By NVIDIA's library NCCL, which is loaded on demand; no two ranks may share a GPU.
     Nccl,
-    /// By an MPI that takes arrays of GPUs ("CUDA-aware"): for ranks that are processes.
+    /// By an MPI that accepts arrays of GPUs ("CUDA-aware"): for ranks that are processes.
     Mpi,
 }
 
 impl Route {
-    /// All of them.
+    /// All routes.
     pub const ALL: [Self; 5] = [Self::Auto, Self::Host, Self::PeerCopies, Self::Nccl, Self::Mpi];
 
-    /// Its name in options.
+    /// Returns the name in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -71,24 +71,24 @@ impl FromStr for Route {
     fn from_str(name: &str) -> Result<Self, Error> {
         let route = Self::ALL.into_iter().find(|route| route.name() == name);
         route.ok_or_else(|| Error::Setting {
-            what: "the way of exchanges",
+            what: "the exchange route",
             value: format!("'{name}'"),
             expected: "auto, host, peer-copies, nccl or mpi",
         })
     }
 }
 
-/// By which way elements go; the same on all ranks.
+/// The route in use, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// Through the host's memory.
     Host {
-        /// Why by no other way.
+        /// The reason for not using another route.
         reason: String,
     },
-    /// Each GPU copies from the memory of others.
+    /// Each GPU copies from the memory of the others.
     PeerCopies {
-        /// Whether all reach the others' memory directly; otherwise the driver copies by way of the host.
+        /// Whether all GPUs access the others' memory directly; otherwise the driver copies through the host.
         direct: bool,
     },
     /// By NCCL.
@@ -96,7 +96,7 @@ pub enum Engine {
         /// The library's version, such as 2.28.3.
         version: String,
     },
-    /// By MPI, which takes them from the memory of a GPU.
+    /// By MPI, directly from the memory of a GPU.
     Mpi,
 }
 
@@ -112,7 +112,7 @@ impl Display for Engine {
     }
 }
 
-/// The version of NCCL, such as 2.28.3, or why it cannot be used, in one line.
+/// Returns the version of NCCL, such as 2.28.3, or the reason why it cannot be used, on one line.
 ///
 /// # Errors
 /// The reason.
@@ -121,35 +121,35 @@ pub fn nccl_version() -> Result<String, String> {
     nccl::version()
 }
 
-/// A product that elements of x are exchanged for.
+/// A product that needs an exchange of elements of x.
 pub(crate) struct Product<'p, T: Scalar, E: Executor> {
-    /// Number of vectors, one after the other in x.
+    /// Number of vectors, stored consecutively in x.
     pub vectors: usize,
-    /// The elements of x that this rank has.
+    /// This rank's elements of x.
     pub x: &'p Vector<T, E>,
-    /// What a rank does with them while others are under way.
+    /// The local work while elements are in transit.
     pub local: &'p mut dyn FnMut(&mut Watch<'_, E>) -> Result<(), Error>,
-    /// What may be multiplied with the others as soon as they have come; none if it is not.
+    /// Product with the received elements, started as soon as they have arrived; `None` if it is done separately.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "GPUs do that"))]
     pub remote: Option<&'p mut Remote<T, E>>,
 }
 
-/// The exchange of a product: all ranks do theirs in the same order, with as many vectors.
+/// The exchange of a product: all ranks perform theirs in the same order, with the same number of vectors.
 pub(crate) trait HaloExchange<T: Scalar, E: Executor>: Send {
-    /// Sends the elements of vectors that others need, does the local product, and receives: what is queued on the executor
-    /// from then on comes after the elements of other ranks. It receives them even if the product fails, for others wait for
-    /// this rank.
+    /// Sends the elements of vectors that others need, does the local product, and receives: work queued on the executor
+    /// afterwards runs after the elements of other ranks have arrived. Receives them even if the product fails, because
+    /// others wait for this rank.
     fn exchange(&mut self, product: Product<'_, T, E>, watch: Watch<'_, E>) -> Result<(), Error>;
 
-    /// The elements of other ranks, one vector after the other, once as many were exchanged.
+    /// Returns the elements of other ranks, vector by vector, once an exchange of `vectors` vectors was done.
     fn received(&self, vectors: usize) -> Option<&Vector<T, E>>;
 }
 
-/// An exchange, and by which way it goes.
+/// An exchange and its route.
 pub(crate) type Chosen<T, E> = (Box<dyn HaloExchange<T, E>>, Engine);
 
-/// The exchange of a halo, by the way that is asked for or by the best that there is, of vectors of `length` elements. All
-/// ranks call it.
+/// Creates the exchange of a halo, by the requested route or the best available, for vectors of `length` elements. All
+/// ranks must call it.
 pub(crate) fn exchange_of<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
@@ -157,9 +157,9 @@ pub(crate) fn exchange_of<T: Scalar, E: Executor>(
     halo: Halo,
     length: usize,
 ) -> Result<Chosen<T, E>, Error> {
-    communicator.agree("the way of exchanges", route.name())?;
+    communicator.agree("the exchange route", route.name())?;
     let reason = match (route, communicator.ranks()) {
-        (Route::Host, _) => "it was asked for".to_owned(),
+        (Route::Host, _) => "it was requested".to_owned(),
         (_, 1) => "there is one rank".to_owned(),
         #[cfg(feature = "cuda")]
         _ => match choice::on_device(communicator, executor, route, &halo, length)? {
@@ -184,7 +184,7 @@ pub(crate) fn exchange_of<T: Scalar, E: Executor>(
     Ok((Box::new(ByHost::new(communicator, executor, halo, length)?), engine))
 }
 
-/// The only rank has all elements.
+/// A single rank has all elements.
 struct NoExchange;
 
 impl<T: Scalar, E: Executor> HaloExchange<T, E> for NoExchange {
@@ -210,7 +210,7 @@ mod tests {
             assert_eq!(route.name().parse::<Route>().unwrap(), route);
         }
         let error = "fast".parse::<Route>().unwrap_err().to_string();
-        assert_eq!(error, "the way of exchanges is 'fast', expected auto, host, peer-copies, nccl or mpi");
+        assert_eq!(error, "the exchange route is 'fast', expected auto, host, peer-copies, nccl or mpi");
     }
 
     fn engine(communicator: &Communicator, route: Route) -> Result<String, Error> {
@@ -224,7 +224,7 @@ mod tests {
         for (ranks, route, reason) in [
             (1, Route::Auto, "there is one rank"),
             (1, Route::Nccl, "there is one rank"),
-            (3, Route::Host, "it was asked for"),
+            (3, Route::Host, "it was requested"),
             (3, Route::Auto, expected),
         ] {
             for engine in threads::run(ranks, |communicator| engine(communicator, route)).unwrap() {
@@ -240,6 +240,6 @@ mod tests {
         }
         let differing = |communicator: &Communicator| engine(communicator, Route::ALL[communicator.rank()]);
         let error = threads::run(2, differing).unwrap_err().to_string();
-        assert_eq!(error, "rank 1: disagrees with rank 0 about the way of exchanges: host, not auto");
+        assert_eq!(error, "rank 1: disagrees with rank 0 about the exchange route: host, not auto");
     }
 }

@@ -1,10 +1,10 @@
-//! Each GPU copies from the memory of others: for ranks that are threads of one process.
+//! Exchange by peer copies between GPUs: for ranks that are threads of one process.
 //!
-//! A rank has two arrays that it packs in turn on its second stream, each with a mark behind the packing. When it has set the
-//! mark it tells its neighbours on the host; they let their second stream wait for it, copy, and set a mark behind the copies.
-//! The executor waits for its second stream before it multiplies with what has come. Nobody waits on the host for a GPU.
-//! Before a rank packs an array again, its second stream waits for the copies of the last time: they were queued, because the
-//! neighbours have told of the exchange after that.
+//! A rank has two arrays that it packs in turn on its second stream, and sets a mark after each packing. It then signals
+//! its neighbours on the host; their second streams wait for the mark, copy, and set a mark after the copies. The executor
+//! waits for its second stream before it multiplies with the received elements. No host thread waits for a GPU. Before a
+//! rank packs an array again, its second stream waits for the previous copies from it: they have been queued, because the
+//! neighbours have signalled a later exchange since.
 
 use std::sync::Arc;
 
@@ -29,42 +29,42 @@ struct PeerCopies<T: Scalar> {
     cuda: Cuda,
     side: Arc<SideStream>,
     packing: Packing,
-    /// Ranks, and elements that go to them and come from them.
+    /// Ranks, and numbers of elements sent to them and received from them.
     to: Vec<(usize, usize)>,
     from: Vec<(usize, usize)>,
     signals: Signals,
-    /// Exchanges so far.
+    /// Number of exchanges so far.
     round: u64,
-    /// One for each number of vectors that were multiplied so far.
+    /// One per number of vectors multiplied so far.
     lanes: Vec<Lane<T>>,
 }
 
-/// What the exchange of some number of vectors takes.
+/// State for exchanging a given number of vectors.
 struct Lane<T: Scalar> {
     vectors: usize,
     packed: [CudaBuffer<T>; TURNS],
     own: Arc<Shared>,
-    /// Of the ranks that get elements of this one, and of those that they come from.
+    /// Of the ranks that receive this rank's elements, and of those that it receives from.
     readers: Vec<Arc<Shared>>,
     sources: Vec<Arc<Shared>>,
     fetch: Fetch<T>,
     round: usize,
 }
 
-/// What other ranks see of a rank's lane.
+/// The part of a lane that other ranks access.
 struct Shared {
     memory: [Arc<PeerMemory>; TURNS],
-    /// Where each rank's elements begin among those of a vector.
+    /// The offset of each rank's elements among those of a vector.
     first: Vec<(usize, usize)>,
-    /// Elements of a vector that go to all ranks.
+    /// Elements of a vector sent to all ranks together.
     stride: usize,
-    /// Behind the packing of each array.
+    /// Set after the packing of each array.
     packed: [Mark; TURNS],
-    /// Behind this rank's copies, in turn.
+    /// Set after this rank's copies, in turn.
     taken: [Mark; TURNS],
 }
 
-/// The exchange of a halo between threads, of vectors of `length` elements. All ranks make it together.
+/// Creates the exchange of a halo between threads, for vectors of `length` elements. All ranks must make it together.
 pub(super) fn exchange<T: Scalar>(
     communicator: &Communicator,
     cuda: &Cuda,
@@ -90,8 +90,8 @@ pub(super) fn exchange<T: Scalar>(
 }
 
 impl<T: Scalar> PeerCopies<T> {
-    /// The place of the lane for a number of vectors, which all ranks make together where there is none; and whether it was
-    /// found that this GPU reaches all others that it copies from.
+    /// Returns the index of the lane for a number of vectors, which all ranks make together if missing, and whether this
+    /// GPU reaches all others that it copies from.
     fn lane(&mut self, vectors: usize) -> Result<(usize, bool), Error> {
         if let Some(place) = self.lanes.iter().position(|lane| lane.vectors == vectors) {
             return Ok((place, true));
@@ -156,7 +156,7 @@ impl<T: Scalar> PeerCopies<T> {
 
 impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
     fn exchange(&mut self, product: Product<'_, T, Cuda>, watch: Watch<'_, Cuda>) -> Result<(), Error> {
-        // Others do not repeat what a recording repeats.
+        // Other ranks do not repeat what a recording repeats.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         let place = self.lane(product.vectors)?.0;
         let Self { cuda, side, packing, signals, round: number, lanes, .. } = self;
@@ -165,7 +165,7 @@ impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
         for reader in readers.iter() {
             side.wait_for(&reader.taken[turn])?;
         }
-        // What comes is written where the last product reads, behind which the second stream packs.
+        // Received elements overwrite those that the last product reads, after which the second stream packs.
         multiply_beside((cuda, packing, side), product, &mut packed[turn], watch, |watch| {
             side.set(&own.packed[turn])?;
             signals.send(*number)?;
@@ -194,8 +194,8 @@ impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
     }
 }
 
-/// Packs on the second stream, queues the local product, brings the elements of other ranks, and multiplies with them on the
-/// second stream where that can be done beside the local product; and takes down when, where the product is watched.
+/// Packs on the second stream, queues the local product, fetches the elements of other ranks, and multiplies with them on
+/// the second stream if that can run beside the local product. Records the times if the product is watched.
 pub(super) fn multiply_beside<'product: 'env, 'env, T: Scalar>(
     (cuda, packing, side): (&'env Cuda, &'env mut Packing, &'env SideStream),
     product: Product<'product, T, Cuda>,
@@ -209,7 +209,7 @@ pub(super) fn multiply_beside<'product: 'env, 'env, T: Scalar>(
     };
     let Product { vectors, x, local, remote } = product;
     let done = packing.beside(vectors, x, to, times.as_ref(), |beside| {
-        // At once: a product hides what the host does afterwards, such as the 100 µs that NCCL takes.
+        // At once: the product hides later work of the host, such as the 100 µs that NCCL takes.
         let done = local(&mut watch);
         let received = bring(&mut watch)?;
         if let Some(remote) = remote {
@@ -231,7 +231,7 @@ pub(super) fn multiply_beside<'product: 'env, 'env, T: Scalar>(
     done
 }
 
-/// When what the second stream has queued will be done.
+/// Returns a stamp of when the work queued on the second stream has finished.
 pub(super) fn mark_on(cuda: &Cuda, side: &SideStream) -> Result<Stamp, Error> {
     let mark = Mark::with_time(cuda)?;
     side.set(&mark)?;

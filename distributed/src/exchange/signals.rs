@@ -1,4 +1,4 @@
-//! What ranks tell their neighbours on the host, so that each knows what the others have queued.
+//! Signals between neighbouring ranks on the host, which tell what the others have queued.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::transport::{Channel, Transport};
 
-/// Numbers that a rank and its neighbours tell each other, each time all of them the same.
+/// Numbers that a rank and its neighbours send each other, the same on all of them each time.
 pub(super) struct Signals {
     transport: Arc<dyn Transport>,
     channel: Channel,
@@ -14,7 +14,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Between a rank and those that it sends to or gets from. All ranks make theirs in the same order.
+    /// Between a rank and those that it sends to or receives from. All ranks must make theirs in the same order.
     pub fn new(communicator: &Communicator, to: &[(usize, usize)], from: &[(usize, usize)]) -> Self {
         let mut neighbours: Vec<usize> = to.iter().chain(from).map(|&(rank, _)| rank).collect();
         neighbours.sort_unstable();
@@ -22,12 +22,12 @@ impl Signals {
         Self { transport: communicator.transport(), channel: communicator.channel(), neighbours }
     }
 
-    /// Tells all neighbours.
+    /// Signals all neighbours.
     pub fn send(&self, number: u64) -> Result<(), Error> {
         self.neighbours.iter().try_for_each(|&rank| self.transport.send(rank, self.channel, &number.to_le_bytes()))
     }
 
-    /// Waits for all neighbours to have told the same.
+    /// Blocks until all neighbours have sent the same number.
     pub fn receive(&self, number: u64) -> Result<(), Error> {
         for &rank in &self.neighbours {
             let message = self.transport.receive(rank, self.channel)?;

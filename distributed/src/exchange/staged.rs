@@ -1,4 +1,4 @@
-//! Through the host from GPUs: elements go through page-locked memory while the executor multiplies.
+//! Exchange of GPUs through the host: elements pass through page-locked memory while the executor multiplies.
 
 use host::elements::Elements;
 use host::executor::{Cuda, CudaBuffer, CudaMemory};
@@ -13,19 +13,19 @@ use crate::halo::Halo;
 use crate::neighbours::NeighbourExchange;
 use crate::timeline::{Step, Watch};
 
-/// The elements come to the host beside the executor's work, go by messages, and return to another GPU in the same way. It is
-/// the host that waits for both, after it has queued the local product.
+/// Elements are copied to the host beside the executor's work, sent as messages, and copied to another GPU in the same way.
+/// The host waits for both after it has queued the local product.
 pub(super) struct Staged<T: Scalar> {
     communicator: Communicator,
     cuda: Cuda,
     /// Without its elements, which are in the next field.
     halo: Halo,
     elements: Elements<CudaMemory>,
-    /// One for each vector that is multiplied at a time.
+    /// One per vector of a product.
     exchanges: Vec<NeighbourExchange<T>>,
-    /// Elements of other ranks, on their way.
+    /// Elements of other ranks in transit.
     on_host: Vec<T>,
-    /// One for each number of vectors that were multiplied so far.
+    /// One per number of vectors multiplied so far.
     lanes: Vec<(usize, executor::Staged<T>)>,
 }
 
@@ -60,7 +60,7 @@ impl<T: Scalar> Staged<T> {
 impl<T: Scalar> HaloExchange<T, Cuda> for Staged<T> {
     fn exchange(&mut self, product: Product<'_, T, Cuda>, mut watch: Watch<'_, Cuda>) -> Result<(), Error> {
         let Product { vectors, x, local, .. } = product;
-        // What is sent would be sent again when the recording is given up.
+        // Messages would be sent again when the recording is discarded.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         while self.exchanges.len() < vectors {
             reserve(&mut self.exchanges, 1)?;

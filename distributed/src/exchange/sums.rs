@@ -1,11 +1,11 @@
 //! Sums that each GPU reads in the memory of the others: for ranks that are threads of one process.
 //!
-//! A rank has two arrays that it writes its sums to in turn. When it has queued that, it tells the others on the host, so that
-//! each knows that it is worth waiting for. Nobody waits on the host for a GPU: the kernel that adds up the sums sets its
-//! rank's flag, and waits for those of the others, which takes a microsecond or two; behind marks in streams, a sum took some
-//! twenty. Where ranks share a GPU, of which kernels may wait for each other in vain, streams wait for marks all the same.
+//! A rank writes its sums to two arrays in turn. When it has queued that, it signals the others on the host, so that each
+//! starts to wait only for queued work. No host thread waits for a GPU: the kernel that adds up the sums sets its rank's
+//! flag, and waits for those of the others, which takes a microsecond or two; with marks in streams, a sum took about
+//! twenty. If ranks share a GPU, whose kernels might wait for each other forever, streams wait for marks nevertheless.
 //!
-//! Before a rank writes an array again it has added up the next sums, and so have the others read this one.
+//! Before a rank overwrites an array, it has added up the next sums, so the others have read this one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,36 +29,36 @@ struct PeerSums {
     cuda: Cuda,
     rank: usize,
     own: [CudaBuffer<f64>; TURNS],
-    /// Those of each rank, this one's among them.
+    /// The arrays of each rank, including this one.
     of_ranks: Vec<Peer>,
     signals: Signals,
     /// Whether no two ranks share a GPU.
     apart: bool,
     patience: Option<Duration>,
-    /// Sums so far.
+    /// Number of sums so far.
     number: u64,
 }
 
-/// A rank's arrays, and its marks behind what it has written.
+/// A rank's arrays, and the marks set after writing them.
 struct Peer {
     sums: [PeerArray<f64>; TURNS],
     shared: Arc<Shared>,
 }
 
-/// What other ranks see.
+/// The part that other ranks access.
 struct Shared {
     sums: [Arc<PeerMemory>; TURNS],
     written: [Mark; TURNS],
 }
 
-/// An array of zeros that others can reach, and its memory.
+/// Creates an array of zeros that other GPUs can access, and its memory.
 fn reachable_zeros(cuda: &Cuda, length: usize) -> Result<(CudaBuffer<f64>, Arc<PeerMemory>), Error> {
     let (mut array, memory) = cuda.reachable(length)?;
     cuda.copy(&cuda.zeros(length)?, &mut array)?;
     Ok((array, memory))
 }
 
-/// Room for some sums at a time, where each GPU reaches the memory of all others. All ranks make it together.
+/// Sums in memory, up to `sums` at a time, if each GPU reaches the memory of all others. All ranks must make it together.
 pub(crate) fn in_memory<E: Executor>(
     communicator: &Communicator,
     executor: &E,
@@ -69,7 +69,7 @@ pub(crate) fn in_memory<E: Executor>(
     let length = sums.saturating_add(FIRST_SUM as usize);
     let array = || reachable_zeros(cuda, length);
     let ((first, first_memory), (second, second_memory)) = (array()?, array()?);
-    // The arrays are zeros before others read them.
+    // The zeros must be written before others read the arrays.
     cuda.synchronize()?;
     let shared = communicator.share(&Arc::new(Shared {
         sums: [first_memory, second_memory],
@@ -135,7 +135,7 @@ impl SumsInMemory<Cuda> for PeerSums {
         for (_, other) in others {
             cuda.wait_for(&other.shared.written[turn])?;
         }
-        // Of ranks that there are not, any array.
+        // Past the last rank, any array.
         let array_of = |rank: usize| of_ranks[rank.min(of_ranks.len() - 1)].sums[turn].array();
         Ok(Gathered {
             ranks: of_ranks.len(),

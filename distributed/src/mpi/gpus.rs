@@ -1,4 +1,4 @@
-//! Exchanges between the memory of GPUs, by an MPI that takes addresses there ("CUDA-aware").
+//! Exchanges between the memory of GPUs, by an MPI that accepts its addresses ("CUDA-aware").
 
 use std::ffi::c_int;
 use std::mem;
@@ -11,7 +11,7 @@ use super::swap::Requests;
 use crate::error::Error;
 use crate::transport::{Channel, GpuExchange, GpuMemory, Messages};
 
-/// Whether the MPI of this process says that it takes addresses of GPUs' memory, or why not, in one line.
+/// Returns whether this process's MPI claims to accept addresses of GPU memory, or the reason why not, on one line.
 pub(super) fn support() -> Result<(), String> {
     static SUPPORT: OnceLock<Result<(), String>> = OnceLock::new();
     SUPPORT.get_or_init(ask).clone()
@@ -19,14 +19,14 @@ pub(super) fn support() -> Result<(), String> {
 
 fn ask() -> Result<(), String> {
     const NAME: &str = "MPIX_Query_cuda_support";
-    // Not all MPI libraries have it, so it is looked for among what is loaded.
+    // Not all MPI libraries have it, so it is looked up among the loaded symbols.
     let loaded = libloading::os::unix::Library::this();
-    // SAFETY: Open MPI and MPICH declare it so, and it may be called once MPI has started.
+    // SAFETY: Open MPI and MPICH declare it this way, and it may be called once MPI has started.
     let answer = unsafe { loaded.get::<unsafe extern "C" fn() -> c_int>(NAME).map(|query| query()) };
     match answer {
-        Ok(0) => Err(format!("this MPI says that it does not reach GPUs' memory ({NAME})")),
+        Ok(0) => Err(format!("this MPI reports that it cannot access GPU memory ({NAME})")),
         Ok(_) => Ok(()),
-        Err(_) => Err(format!("this MPI does not say whether it reaches GPUs' memory (it has no {NAME})")),
+        Err(_) => Err(format!("this MPI does not report whether it can access GPU memory (it has no {NAME})")),
     }
 }
 
@@ -47,8 +47,8 @@ impl Swap {
             return Err(Error::Exchange { way: "mpi", reason: "an array is too short for its messages".into() });
         }
         let (outgoing, incoming) = (memory.outgoing.address() as *const u8, memory.incoming.address() as *mut u8);
-        // SAFETY: the arrays have the bytes of all messages, which this MPI takes from there; they are freed after the
-        // requests, unless MPI may still use them, by `drop`. What kernels do to them meanwhile concerns their contents only.
+        // SAFETY: the arrays have the bytes of all messages, and this MPI accepts their addresses; `drop` frees them after
+        // the requests, unless MPI may still use them. Kernels that use them meanwhile affect only their contents.
         let requests = unsafe { Requests::new(shared, channel, messages, outgoing, incoming) }?;
         Ok(Self { requests, memory })
     }

@@ -1,7 +1,7 @@
-//! Ranks that are processes of MPI.
+//! Ranks as processes of MPI.
 //!
-//! A program does its work in [`run`], and is started by `mpirun -n 4 PROGRAM`. Whatever a rank waits for, it looks at
-//! intervals for what other ranks report of their own failure, so it never blocks inside MPI.
+//! A program does its work in [`run`], and is started by `mpirun -n 4 PROGRAM`. A waiting rank regularly checks for reports
+//! of other ranks' failures, so it never blocks inside MPI.
 
 #[cfg(feature = "cuda")]
 mod gpus;
@@ -28,47 +28,47 @@ use crate::transport::{Channel, Exchange, Messages, Transport};
 use crate::transport::{GpuExchange, GpuMemory};
 use swap::Swap;
 
-/// The tag of a report of a failure; those of channels follow.
+/// The tag of failure reports; those of channels follow.
 const FAILURE: c_int = 0;
 
-/// Exchanges whose tags differ. MPI libraries have far more tags than the 32,767 that they must have.
+/// Number of channels with different tags. MPI libraries have far more tags than the required 32,767.
 const CHANNELS: u32 = 1 << 20;
 
-/// How long a rank that fails tries to say so.
+/// Longest time that a failed rank tries to report its failure.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long it listens for ranks that have failed at the same time, of which one tells the user.
+/// Time that it waits for reports of simultaneous failures, one of which is shown to the user.
 const OTHERS: Duration = Duration::from_millis(200);
 
-/// Looks at a message until a waiting rank leaves its core to others.
+/// Checks for a message before a waiting rank yields its core.
 const SPINS: u32 = 1000;
 
-/// How long it leaves it then.
+/// Duration of yielding.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Starts MPI, does `work` on this process's rank, waits for all others to have done it, and ends MPI. A process can do it
-/// once.
+/// Starts MPI, does `work` on this process's rank, waits until all others have done it, and ends MPI. A process can call
+/// this only once.
 ///
-/// When a rank fails or panics, this returns an [`Error::Rank`] on every rank, which those that have not
-/// [heard](Error::Rank::heard) of it from another rank should print. MPI is then not ended, for that could wait for ever;
-/// the process should end with a code other than 0, by which `mpirun` ends those that are left.
+/// When a rank fails or panics, this returns an [`Error::Rank`] on every rank; those that have not
+/// [heard](Error::Rank::heard) of it from another rank should print it. MPI is then not ended, because that could block
+/// forever; the process should exit with a nonzero code, upon which `mpirun` ends the remaining ones.
 ///
 /// # Errors
-/// The first failure of a rank, or when MPI cannot be started.
+/// Returns the first failure of a rank, or an error if MPI cannot be started.
 pub fn run<R>(work: impl FnOnce(&Communicator) -> Result<R, Error>) -> Result<R, Error> {
     run_with(Options::default(), work)
 }
 
-/// [`run`] with other options.
+/// [`run`] with the given options.
 ///
 /// # Errors
-/// As there.
+/// As for [`run`].
 pub fn run_with<R>(options: Options, work: impl FnOnce(&Communicator) -> Result<R, Error>) -> Result<R, Error> {
     let unavailable = |reason: &str| Error::Mpi { function: "MPI_Init_thread", reason: reason.into() };
     let (universe, threading) =
         ::mpi::initialize_with_threading(Threading::Serialized).ok_or_else(|| unavailable("MPI was started before"))?;
     if threading < Threading::Serialized {
-        return Err(unavailable("its functions cannot be called by threads in turn"));
+        return Err(unavailable("its functions cannot be called from several threads in turn"));
     }
     let shared = Arc::new(Shared::new(options)?);
     let communicator = Communicator::new(Process(shared.clone()));
@@ -90,7 +90,7 @@ pub fn run_with<R>(options: Options, work: impl FnOnce(&Communicator) -> Result<
             let (rank, reason) = error.blame(shared.rank);
             let (rank, reason, heard) = shared.report(rank, reason);
             if heard {
-                // `mpirun` ends all others as soon as a process ends like this, also the one that tells the user.
+                // `mpirun` ends all processes as soon as one exits like this, including the one that tells the user.
                 thread::sleep(FAREWELL);
             }
             mem::forget(universe);
@@ -99,21 +99,21 @@ pub fn run_with<R>(options: Options, work: impl FnOnce(&Communicator) -> Result<
     }
 }
 
-/// The name and the version of the MPI library.
+/// Returns the name and the version of the MPI library.
 ///
 /// # Errors
-/// When they are no text.
+/// When they are not valid text.
 pub fn library_version() -> Result<String, String> {
     let text = ::mpi::environment::library_version().map_err(|error| error.to_string())?;
     Ok(text.trim_end_matches('\0').trim().to_owned())
 }
 
-/// What a process has of MPI.
+/// MPI's state in a process.
 struct Shared {
     rank: usize,
     ranks: usize,
     options: Options,
-    /// Held during each call of MPI.
+    /// Locked during each call of MPI.
     state: Mutex<State>,
 }
 
@@ -121,7 +121,7 @@ struct State {
     communicator: ffi::MPI_Comm,
     /// Messages that MPI may still read.
     sending: Vec<Sending>,
-    /// The first failure that this rank has heard of.
+    /// The first failure reported to this rank.
     failure: Option<(usize, String)>,
     /// Whether MPI has ended.
     ended: bool,
@@ -129,14 +129,14 @@ struct State {
 
 struct Sending {
     request: ffi::MPI_Request,
-    /// Where MPI reads: freed when the request is done.
+    /// The memory that MPI reads: freed when the request has finished.
     _message: Vec<u8>,
 }
 
-// SAFETY: MPI was started for calls of several threads one after the other, and its handles are used with the lock only.
+// SAFETY: MPI was started for calls from several threads in turn, and its handles are used only with the lock held.
 unsafe impl Send for State {}
 
-/// An error unless a function of MPI has succeeded.
+/// Returns an error unless a function of MPI has succeeded.
 fn check(function: &'static str, code: c_int) -> Result<(), Error> {
     if code == 0 {
         return Ok(());
@@ -149,7 +149,7 @@ fn check(function: &'static str, code: c_int) -> Result<(), Error> {
     Err(Error::Mpi { function, reason: String::from_utf8_lossy(&text).into_owned() })
 }
 
-/// A length as MPI takes it.
+/// Returns a length in MPI's type.
 fn count(bytes: usize) -> Result<c_int, Error> {
     let (value, limit) = (bytes as u128, c_int::MAX as u128);
     let what = "number of bytes of a message";
@@ -162,13 +162,13 @@ fn tag(channel: Channel) -> c_int {
 }
 
 impl State {
-    /// What has come with this tag, if anything has.
+    /// Returns the sender and contents of a message with this tag, if one has arrived.
     fn received(&mut self, from: c_int, tag: c_int) -> Result<Option<(usize, Vec<u8>)>, Error> {
         let (mut flag, mut bytes) = (0, 0);
         let mut message = MaybeUninit::<ffi::MPI_Message>::uninit();
         let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
-        // SAFETY: all pointers are to variables that live until the calls return. MPI writes a message and a status where
-        // the flag is set.
+        // SAFETY: all pointers are to variables that live until the calls return. MPI writes a message and a status if it
+        // sets the flag.
         unsafe {
             let code =
                 ffi::MPI_Improbe(from, tag, self.communicator, &mut flag, message.as_mut_ptr(), status.as_mut_ptr());
@@ -179,7 +179,7 @@ impl State {
             check("MPI_Get_count", ffi::MPI_Get_count(status.as_ptr(), ffi::RSMPI_UINT8_T, &mut bytes))?;
         }
         let mut contents = zeros::<u8>(usize::try_from(bytes).unwrap_or(0))?;
-        // SAFETY: there is room for the bytes of the message, which the probe has found.
+        // SAFETY: `contents` has the length of the message, which the probe has returned.
         let status = unsafe {
             let code = ffi::MPI_Mrecv(
                 contents.as_mut_ptr().cast(),
@@ -198,8 +198,8 @@ impl State {
         reserve(&mut self.sending, 1)?;
         let bytes = count(message.len())?;
         let mut request = MaybeUninit::uninit();
-        // SAFETY: the bytes stay where they are until the request is done: `sending` keeps the vector, and leaks it if that
-        // never happens.
+        // SAFETY: the bytes are not moved or freed before the request has finished: `sending` keeps the vector, and leaks
+        // it if that never happens.
         let request = unsafe {
             let code = ffi::MPI_Isend(
                 message.as_ptr().cast(),
@@ -217,7 +217,7 @@ impl State {
         Ok(())
     }
 
-    /// Frees the messages that were sent, and looks for a failure.
+    /// Frees the messages that were sent, and checks for a failure.
     fn progress(&mut self) -> Result<(), Error> {
         if self.ended {
             return Err(Error::Mpi { function: "any", reason: "MPI has ended".into() });
@@ -225,7 +225,7 @@ impl State {
         let mut place = 0;
         while place < self.sending.len() {
             let mut flag = 0;
-            // SAFETY: the request was made by MPI and is not done yet.
+            // SAFETY: the request was made by MPI and has not finished.
             let code = unsafe { ffi::MPI_Test(&mut self.sending[place].request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
             check("MPI_Test", code)?;
             if flag == 0 { place += 1 } else { drop(self.sending.swap_remove(place)) }
@@ -251,7 +251,7 @@ impl Drop for State {
     }
 }
 
-/// The rank that a report is about, and the reason.
+/// Returns the rank and the reason of a report.
 fn read_report(from: usize, report: &[u8]) -> (usize, String) {
     match report.split_first_chunk::<8>() {
         Some((rank, reason)) => (u64::from_le_bytes(*rank) as usize, String::from_utf8_lossy(reason).into_owned()),
@@ -259,8 +259,8 @@ fn read_report(from: usize, report: &[u8]) -> (usize, String) {
     }
 }
 
-/// Of what ranks report, who reports the failure that is to be told: that of a rank which reports something is not that it
-/// was silent, and of the others the first.
+/// Chooses the report to show to the user; returns its sender, rank and reason. A rank that reports was not silent, so
+/// reports about another rank that reports come last; of the others, the first is chosen.
 fn worst(mut reports: BTreeMap<usize, (usize, String)>) -> (usize, usize, String) {
     let of_others = |(from, (rank, _)): &(&usize, &(usize, String))| *from != rank && reports.contains_key(rank);
     let from = reports.iter().min_by_key(|report| of_others(report)).map_or(0, |(&from, _)| from);
@@ -272,8 +272,8 @@ impl Shared {
     fn new(options: Options) -> Result<Self, Error> {
         let mut communicator = MaybeUninit::uninit();
         let (mut rank, mut ranks) = (0, 0);
-        // SAFETY: MPI was started, all pointers are to variables that live until the calls return, and `MPI_Comm_dup`
-        // has written the communicator where it succeeds.
+        // SAFETY: MPI was started, all pointers are to variables that live until the calls return, and `MPI_Comm_dup` has
+        // written the communicator if it succeeds.
         let communicator = unsafe {
             check("MPI_Comm_dup", ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, communicator.as_mut_ptr()))?;
             let communicator = communicator.assume_init();
@@ -293,7 +293,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks again and again until `look` finds something.
+    /// Calls `look` repeatedly until it returns a result.
     fn wait<R>(
         &self,
         waited_for: usize,
@@ -320,8 +320,8 @@ impl Shared {
         }
     }
 
-    /// Tells all ranks of a failure, unless one of them has told this one. Returns the failure that all hear of, and whether
-    /// this rank has heard of it. Of several that ranks report at the same time, all choose the same.
+    /// Reports a failure to all ranks, unless one of them has reported one to this rank. Returns the failure that all
+    /// receive, and whether this rank received it from another. Of several simultaneous reports, all ranks choose the same.
     fn report(&self, rank: usize, reason: String) -> (usize, String, bool) {
         let mut state = self.lock();
         if let Some((rank, reason)) = state.failure.clone() {
@@ -333,18 +333,18 @@ impl Shared {
         state.failure = Some((rank, reason.clone()));
         let report = [&(rank as u64).to_le_bytes()[..], reason.as_bytes()].concat();
         for other in (0..self.ranks).filter(|&other| other != self.rank) {
-            // Who cannot be told finds out by waiting.
+            // A rank that cannot be reached finds out by waiting.
             let _ = state.send(other, FAILURE, report.clone());
         }
         drop(state);
-        // Who reports what.
+        // Reports by sender.
         let mut reports = BTreeMap::from([(self.rank, (rank, reason))]);
         let begin = Instant::now();
         // SAFETY: a constant of MPI.
         let anyone = unsafe { ffi::RSMPI_ANY_SOURCE };
         loop {
             let mut state = self.lock();
-            // That there is a failure is known.
+            // The failure is already known.
             let _ = state.progress();
             while let Ok(Some((from, report))) = state.received(anyone, FAILURE) {
                 reports.insert(from, read_report(from, &report));
@@ -360,7 +360,7 @@ impl Shared {
         (rank, reason, from != self.rank)
     }
 
-    /// Waits until all messages were sent. Nothing can be sent after that.
+    /// Blocks until all messages were sent. Nothing can be sent afterwards.
     fn finish(&self) -> Result<(), Error> {
         self.wait(self.rank, |state| Ok(state.sending.is_empty().then_some(())))?;
         let mut state = self.lock();
@@ -370,7 +370,7 @@ impl Shared {
     }
 }
 
-/// A rank that is a process.
+/// A rank as a process.
 struct Process(Arc<Shared>);
 
 impl Transport for Process {
@@ -439,7 +439,7 @@ mod tests {
         };
         assert_eq!(told(&[(2, 2)]), (2, 2));
         assert_eq!(told(&[(1, 1), (2, 2)]), (1, 1));
-        // 0 waited for 2, and 2 for 3, which is silent.
+        // 0 waited for 2, and 2 for 3, which was silent.
         assert_eq!(told(&[(0, 2), (2, 3)]), (2, 3));
         assert_eq!(told(&[(0, 2), (1, 3), (2, 3)]), (1, 3));
         // 3 has failed, and does not send.

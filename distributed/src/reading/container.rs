@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::together::together;
 
-/// Reads the rows of each rank. Each looks at the offsets of as many rows as any other, to find out which rows it is to have,
-/// and then at theirs.
+/// Reads the rows of each rank. Each rank first reads the offsets of an equal number of rows, to find out which rows it
+/// will own, and then reads those.
 pub(super) fn read<T: Number>(
     communicator: &Communicator,
     file: &ContainerRows,
@@ -23,7 +23,7 @@ pub(super) fn read<T: Number>(
     let even = Ranges::even(header.rows as u64, ranks)?;
     let own = even.of(rank);
 
-    // There is one more than there are rows.
+    // There is one more offset than there are rows.
     let own_offsets = own.start..own.end + u64::from(rank + 1 == ranks);
     let sums = communicator.all_gather(&file.offset_sum(own_offsets)?)?;
     let sums: Vec<PartSum> = collect(sums.iter().map(|sum| [sum[0], sum[1]]))?;

@@ -1,7 +1,7 @@
 //! Matrix Market files by portions.
 //!
-//! The ranks take turns: in each round, the portions of all ranks follow one another in the file, so that what a rank gets of
-//! the others comes in the order of the file, round after round.
+//! The ranks take turns: in each round, the portions of all ranks are consecutive in the file, so a rank receives the
+//! entries of others in file order, round by round.
 
 use files::{CoordinatePortions, Header, Number, Portion, PortionReader, ReadProgress, Triplets};
 use host::format::{RowCounts, TripletSlices};
@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::together::{heard, together};
 
-/// Reads the rows of each rank: once to count the entries of each row, and once to send them to the ranks that have them.
+/// Reads the rows of each rank: one pass counts the entries of each row, a second one sends them to the owners of their
+/// rows.
 pub(super) fn read<T: Number>(
     communicator: &Communicator,
     file: &CoordinatePortions,
@@ -38,7 +39,7 @@ pub(super) fn read<T: Number>(
         },
     )?;
     if let Some(blame) = counted {
-        // Only the rows were looked at: an earlier line may be wrong elsewhere.
+        // Only the rows were examined: an earlier line may have another error.
         let checked = rounds.go_through(0, |reader, number| reader.check::<T>(number), |_| Ok(()))?;
         return Err(checked.unwrap_or(blame).into_error(communicator));
     }
@@ -69,16 +70,16 @@ fn slices<T: Number>(triplets: &Triplets<T>) -> TripletSlices<'_, T> {
     (&triplets.rows, &triplets.columns, &triplets.values)
 }
 
-/// A way through a file.
+/// The passes over a file.
 struct Rounds<'a> {
     communicator: &'a Communicator,
     file: &'a CoordinatePortions,
     progress: ReadProgress<'a>,
-    /// How often the file is gone through, for the progress.
+    /// Number of passes, for the progress.
     passes: u64,
 }
 
-/// The rank that has found the first line that is wrong, and what is wrong with it, which that rank alone knows.
+/// The rank that has found the first wrong line, and its error, which only that rank has.
 struct Blame {
     rank: usize,
     error: Option<Error>,
@@ -91,8 +92,8 @@ impl Blame {
 }
 
 impl Rounds<'_> {
-    /// Goes through all portions, the time with this number from 0. What each round brings this rank is taken if no line up to
-    /// its end is wrong. The first line that is wrong, if there is one; or that entries are missing.
+    /// Goes through all portions; `pass` is the zero-based pass number. Takes this rank's entries of each round unless a
+    /// line up to its end is wrong. Returns the first wrong line, if any, or the lack of entries.
     fn go_through<C>(
         &self,
         pass: u64,
@@ -106,7 +107,7 @@ impl Rounds<'_> {
         let portions = file.portions();
         for round in 0..portions.div_ceil(ranks) {
             let number = round * ranks + rank;
-            // Behind the last portion there are some of nothing.
+            // Portions past the last one are empty.
             let portion = read(&mut reader, number)?;
             let status = communicator.all_gather(&[portion.entries, u64::from(portion.error.is_some())])?;
             for (other, status) in status.iter().enumerate() {

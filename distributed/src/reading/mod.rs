@@ -1,4 +1,4 @@
-//! Files that all ranks read together, each a part.
+//! Files read by all ranks together, each a part.
 
 mod container;
 mod coordinates;
@@ -13,33 +13,33 @@ use crate::ranges::Ranges;
 /// Bytes of a text that all ranks together read at a time.
 const ROUND: usize = 16 << 20;
 
-/// Bytes of a portion at least and at most.
+/// Smallest and largest size of a portion in bytes.
 const PORTION: (usize, usize) = (1 << 16, 4 << 20);
 
-/// Bytes of the portions in which `ranks` ranks read a text together, for [`files::open_parts`]: what a rank may get at a time
-/// does not grow with their number.
+/// Returns the size in bytes of the portions in which `ranks` ranks read a text together, for [`files::open_parts`]: the
+/// data that a rank may receive at a time does not grow with the number of ranks.
 pub fn portion_for(ranks: usize) -> usize {
     (ROUND / ranks.max(1)).clamp(PORTION.0, PORTION.1)
 }
 
-/// What a rank has of a matrix in a file.
+/// A rank's part of a matrix in a file.
 pub struct FileRows<T: Number> {
-    /// What the file says of its matrix.
+    /// The header of the file.
     pub header: Header,
-    /// The rows of each rank: of about the same number of entries.
+    /// The rows of each rank, with about the same number of entries.
     pub ranges: Ranges,
-    /// Those of this rank, with all columns. As with one reader, each is sorted where the file is a text, and entries of one
-    /// place are added up in the order of the file.
+    /// The rows of this rank, with all columns. As with a single reader, each row is sorted if the file is a text, and
+    /// duplicate entries are added up in file order.
     pub rows: Csr<T>,
 }
 
-/// Reads the rows of each rank: the same matrix as one reader gets, without any rank having more than its rows, a few
-/// numbers for each of them and a portion of a text at a time. All ranks call it. A text is gone through twice. Rank 0 tells
-/// the progress, and about its own part.
+/// Reads the rows of each rank: the same matrix as a single reader, although each rank holds only its rows, a few numbers
+/// per row and a portion of a text at a time. All ranks must call it. A text is read twice. Rank 0 reports the progress, of
+/// its own part.
 ///
 /// # Errors
-/// When the file is wrong, on all ranks with what one reader would say; when it can only be read as a whole; when the ranks
-/// read different files, one fails, or memory runs out.
+/// When the file is invalid, on all ranks with the error of a single reader; when it can only be read as a whole; when the
+/// ranks read different files, one fails, or memory runs out.
 pub fn read_rows<T: Number>(
     communicator: &Communicator,
     file: &FileParts,
@@ -56,14 +56,14 @@ pub fn read_rows<T: Number>(
     }
 }
 
-/// Makes sure that all ranks have opened the same file, as far as its header says.
+/// Verifies that all ranks have opened the same file, judging by its header.
 fn agree(communicator: &Communicator, header: &Header) -> Result<(), Error> {
     let Header { field, symmetry, rows, columns, entries, .. } = header;
     let (field, symmetry) = (field.name(), symmetry.name());
     communicator.agree("the file", &format!("{rows} x {columns}, {entries} entries, {field}, {symmetry}"))
 }
 
-/// Makes sure that all ranks divide a text in the same way.
+/// Verifies that all ranks divide a text in the same way.
 fn agree_on_portions(communicator: &Communicator, file: &CoordinatePortions) -> Result<(), Error> {
     agree(communicator, &file.header())?;
     communicator.agree("the portions of the file", &file.portions().to_string())

@@ -8,9 +8,9 @@ use super::graph::{Graph, Neighbour};
 use crate::error::Error;
 use crate::outbox::Outbox;
 
-/// For each vertex of this rank the smallest vertex that can be reached from it. All components at the same time: each rank
-/// joins what is connected by its own edges, and ranks tell each other of smaller vertices until there are none. That takes
-/// one exchange for each time that the shortest way to the smallest vertex goes from one joined part to another.
+/// Returns, for each vertex of this rank, the smallest vertex of its component. All components are found at the same time:
+/// each rank joins the vertices connected by its own edges, and ranks send each other smaller vertices until there are
+/// none. The number of exchanges is that of joined parts on the shortest way to the smallest vertex.
 pub(super) fn components(graph: &Graph<'_>) -> Result<Vec<u32>, Error> {
     let mut smallest = collect((0..graph.vertices() as u32).map(|vertex| graph.number(vertex)))?;
     let parts = Parts::new(graph)?;
@@ -45,18 +45,18 @@ pub(super) fn components(graph: &Graph<'_>) -> Result<Vec<u32>, Error> {
         changed.sort_unstable();
         changed.dedup();
     }
-    // That of a part is at its first vertex.
+    // The number of a part is stored at its first vertex.
     for (vertex, &part) in parts.of.iter().enumerate() {
         smallest[vertex] = smallest[part as usize];
     }
     Ok(smallest)
 }
 
-/// What is connected by edges of this rank.
+/// Sets of vertices connected by edges of this rank.
 struct Parts {
     /// The first vertex of each vertex's part.
     of: Vec<u32>,
-    /// The parts and the vertices that have neighbours of other ranks, sorted.
+    /// The parts and their vertices with neighbours on other ranks, sorted.
     border: Vec<[u32; 2]>,
 }
 
@@ -84,20 +84,20 @@ impl Parts {
         Ok(Self { of, border })
     }
 
-    /// Where a part is in the border.
+    /// Returns the range of a part in the border.
     fn border_of(&self, part: u32) -> Range<usize> {
         self.border.partition_point(|&[other, _]| other < part)
             ..self.border.partition_point(|&[other, _]| other <= part)
     }
 }
 
-/// Makes one part of those of two vertices.
+/// Joins the parts of two vertices.
 fn join(of: &mut [u32], left: u32, right: u32) {
     let (left, right) = (first(of, left), first(of, right));
     of[left.max(right) as usize] = left.min(right);
 }
 
-/// The first vertex of a vertex's part; the way there becomes half as long.
+/// Returns the first vertex of a vertex's part, with path halving.
 fn first(of: &mut [u32], mut vertex: u32) -> u32 {
     while of[vertex as usize] != vertex {
         of[vertex as usize] = of[of[vertex as usize] as usize];

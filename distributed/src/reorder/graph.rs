@@ -1,4 +1,4 @@
-//! The graph of a matrix and its transpose, of which each rank has the vertices of its rows.
+//! The graph of a matrix and its transpose; each rank has the vertices of its rows.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::transpose::{column_lengths, in_portions, numbers_of_rows};
 
-/// The vertices that each vertex of this rank has an entry with, in either direction, in ascending order and without itself.
-/// Those of this rank are counted from its first, neighbours over all ranks.
+/// The vertices with which each vertex of this rank shares an entry, in either direction, in ascending order, without
+/// itself. Vertices of this rank are numbered relative to its first, neighbours over all ranks.
 pub(super) struct Graph<'a> {
     pub communicator: &'a Communicator,
     pub ranges: &'a Ranges,
@@ -21,11 +21,11 @@ pub(super) struct Graph<'a> {
     neighbours: Vec<u32>,
 }
 
-/// A neighbour, where it is.
+/// The location of a neighbour.
 pub(super) enum Neighbour {
-    /// On this rank, counted from its first vertex.
+    /// On this rank, relative to its first vertex.
     Own(u32),
-    /// On another rank, counted from that one's first.
+    /// On another rank, relative to that rank's first vertex.
     Of(usize, u32),
 }
 
@@ -61,7 +61,7 @@ impl<'a> Graph<'a> {
         Ok(graph)
     }
 
-    /// Sorts the neighbours of each vertex, and keeps one of those that come twice, and not itself.
+    /// Sorts the neighbours of each vertex, and removes duplicates and the vertex itself.
     fn keep_distinct(&mut self) -> Result<(), Error> {
         let Self { own, offsets: ends, neighbours, .. } = self;
         let mut offsets = with_capacity(ends.len())?;
@@ -84,12 +84,12 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Number of vertices of this rank.
+    /// Returns the number of vertices of this rank.
     pub fn vertices(&self) -> usize {
         self.own.len()
     }
 
-    /// The number of a vertex of this rank, counted over all.
+    /// Returns the global number of a vertex of this rank.
     pub fn number(&self, vertex: u32) -> u32 {
         self.own.start + vertex
     }
@@ -98,13 +98,13 @@ impl<'a> Graph<'a> {
         (self.offsets[vertex as usize + 1] - self.offsets[vertex as usize]) as u32
     }
 
-    /// The neighbours of a vertex.
+    /// Returns the neighbours of a vertex.
     pub fn of(&self, vertex: u32) -> impl Iterator<Item = Neighbour> + '_ {
         let neighbours = &self.neighbours[self.offsets[vertex as usize]..self.offsets[vertex as usize + 1]];
         neighbours.iter().map(|&neighbour| self.place(neighbour))
     }
 
-    /// Where a vertex is.
+    /// Returns the location of a vertex.
     pub fn place(&self, number: u32) -> Neighbour {
         if self.own.contains(&number) {
             return Neighbour::Own(number - self.own.start);
@@ -113,7 +113,7 @@ impl<'a> Graph<'a> {
         Neighbour::Of(rank, place)
     }
 
-    /// The rank that has a vertex, and its place there.
+    /// Returns the rank that owns a vertex, and the vertex relative to that rank's first.
     pub fn owner(&self, number: u32) -> (usize, u32) {
         let rank = self.ranges.owner(number.into());
         (rank, (u64::from(number) - self.ranges.of(rank).start) as u32)

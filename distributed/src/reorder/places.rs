@@ -1,4 +1,4 @@
-//! From the order within each component to that of all vertices.
+//! The order of all vertices from the order within each component.
 
 use host::memory::{collect, with_capacity, zeros};
 
@@ -7,13 +7,13 @@ use crate::deal;
 use crate::error::Error;
 use crate::outbox::Outbox;
 
-/// The place of each vertex of this rank when components follow one another by their smallest vertices, which `components` has,
-/// and the vertices of a component by their numbers, which are different in one component; those of vertices without
-/// neighbours are not looked at.
+/// Returns the position of each vertex of this rank in the order of all. Components, given by their smallest vertices in
+/// `components`, are ordered by these, and vertices of a component by `number`, which must be unique within it and is not
+/// used for vertices without neighbours.
 pub(super) fn places(graph: &Graph<'_>, components: &[u32], number: impl Fn(u32) -> u32) -> Result<Vec<u32>, Error> {
     let ranks = graph.communicator.ranks();
     let vertices = || (0..graph.vertices() as u32).filter(|&vertex| graph.degree(vertex) > 0);
-    // Each rank puts the vertices with some of the numbers in order.
+    // Each rank sorts the vertices with some of the numbers.
     let rank_of = |vertex| (u128::from(number(vertex)) * ranks as u128 / u128::from(graph.ranges.total())) as usize;
     let mut outbox = Outbox::new(ranks)?;
     for vertex in vertices() {
@@ -47,9 +47,9 @@ pub(super) fn places(graph: &Graph<'_>, components: &[u32], number: impl Fn(u32)
     Ok(places)
 }
 
-/// Where the vertices begin that this rank has put in order, of each component of which it has some; in ascending order, with
-/// how many they are. Those of a rank come after those of ranks before it. Besides, the places of vertices of this rank that
-/// have no neighbours.
+/// Returns the first position of the vertices that this rank has sorted, per component with any, in ascending order, given
+/// their numbers in `counts`. The positions of a rank's vertices follow those of previous ranks. Also returns the positions
+/// of this rank's vertices without neighbours.
 fn begins(graph: &Graph<'_>, counts: impl Iterator<Item = (u32, u32)>) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let communicator = graph.communicator;
     let mut outbox = Outbox::new(communicator.ranks())?;
@@ -58,7 +58,7 @@ fn begins(graph: &Graph<'_>, counts: impl Iterator<Item = (u32, u32)>) -> Result
         outbox.push(rank, [place, count])?;
     }
     let received = outbox.send(communicator)?;
-    // How many vertices the component of each vertex has that is the smallest of one; none of others.
+    // The size of each component, at its smallest vertex; 0 at other vertices.
     let mut next = collect((0..graph.vertices() as u32).map(|vertex| u32::from(graph.degree(vertex) == 0)))?;
     received.iter().flatten().for_each(|&[place, count]| next[place as usize] += count);
     let own = next.iter().map(|&count| u64::from(count)).sum::<u64>();

@@ -15,18 +15,19 @@ use crate::outbox::Outbox;
 use crate::ranges::Ranges;
 use crate::together::together;
 
-/// The new number of each row of this rank in the order of reverse Cuthill-McKee: breadth first from a vertex at the edge of
-/// each component, neighbours of smaller degree first, and all that in reverse (Azad, Jacquelin, Buluç & Ng 2017). The graph
-/// is that of the square matrix and its transpose, of which each rank has its `rows`, with all columns. All ranks call it.
+/// Returns the new number of each row of this rank in reverse Cuthill-McKee order: breadth-first from a vertex at the edge
+/// of each component, neighbours of smaller degree first, then reversed (Azad, Jacquelin, Buluç & Ng 2017). The graph is
+/// that of the square matrix and its transpose; each rank has its `rows` of the matrix, with all columns. All ranks must
+/// call it.
 ///
-/// It is the order that one thread finds (`synthetic::reorder::reverse_cuthill_mckee`), whatever the number of ranks and
-/// whichever rows they have. [`renumbered`](crate::renumbered) makes the matrix in this order.
+/// The result is that of one thread (`synthetic::reorder::reverse_cuthill_mckee`), for any number of ranks and any division
+/// of the rows. [`renumbered`](crate::renumbered) makes the matrix in this order.
 ///
-/// No rank has more than its rows' part of the graph, about 24 bytes a row, and what it exchanges: for each search the edges
-/// to other ranks. Each of the few searches that find vertices at the edge goes through all components at the same time, level
-/// by level, and a level takes three exchanges of all with all and a sum. Together they take as many levels as the deepest
-/// component has, so that many components take no longer than one; before that, the components themselves are found in as
-/// many exchanges at most as one search has levels. Rows without entries of other rows cost nothing but their place.
+/// Each rank holds only its rows' part of the graph, about 24 bytes per row, and the exchanged data: for each search the
+/// edges to other ranks. A few searches find vertices at the edge, in all components at the same time, level by level; a
+/// level takes three all-to-all exchanges and a sum. A search takes as many levels as the deepest component has, so many
+/// components take no longer than one. Before that, the components are found in at most as many exchanges as one search has
+/// levels. Rows without entries of other rows cost only their position.
 ///
 /// ```
 /// use host::Csr;
@@ -79,21 +80,21 @@ pub fn reverse_cuthill_mckee<T: Scalar>(
     Ok(numbers)
 }
 
-/// Checks what only this rank knows.
+/// Checks the data that only this rank has.
 fn check<T: Scalar>(communicator: &Communicator, rows: &Csr<T>, ranges: &Ranges) -> Result<(), Error> {
     check_square("the matrix", ranges.total() as usize, rows.columns())?;
     ranges.check_length(communicator, "rows", rows.rows())
 }
 
-/// Where the searches of components begin: first from their smallest vertices, then from one of small degree among the
-/// farthest, as long as it gets farther. The last search of a component gives the order of its vertices.
+/// The starting vertices of the searches of components: first their smallest vertices, then one of small degree among the
+/// farthest, as long as the distance grows. The last search of a component determines the order of its vertices.
 struct Starts<'g> {
     graph: &'g Graph<'g>,
     components: &'g [u32],
-    /// The components of this rank, those whose smallest vertex it has, that are searched again.
+    /// The components of this rank, those whose smallest vertex it owns, that will be searched again.
     open: Vec<Start>,
-    /// Components, how far the farthest vertices are, counted down, and of those one of small degree: that, its number and
-    /// the vertex.
+    /// Components, the complement of the distance to their farthest vertices, and the degree, the number and the vertex of
+    /// one of these with small degree.
     farthest: Outbox<[u32; 5]>,
     vertices: Outbox<u32>,
 }
@@ -101,7 +102,7 @@ struct Starts<'g> {
 struct Start {
     /// The smallest vertex of the component.
     vertex: u32,
-    /// How far the farthest was in the search before, if there was one.
+    /// The distance to the farthest vertex in the previous search, if any.
     steps: Option<u32>,
 }
 
@@ -118,12 +119,12 @@ impl<'g> Starts<'g> {
         Ok(Self { graph, components, open, farthest: Outbox::new(ranks)?, vertices: Outbox::new(ranks)? })
     }
 
-    /// The vertices of this rank from which components are searched next, in ascending order, after a search that has
-    /// reached these.
+    /// Returns the vertices of this rank from which components are searched next, in ascending order, after a search that
+    /// has reached `reached`.
     fn farther(&mut self, search: &Search<'_>, mut reached: Vec<u32>) -> Result<Vec<u32>, Error> {
         let graph = self.graph;
         let component = |vertex: u32| self.components[vertex as usize];
-        // So that the farthest come first.
+        // Sorts the farthest first.
         let key = |vertex: u32| [u32::MAX - search.steps(vertex), graph.degree(vertex), search.number(vertex)];
         reached.sort_unstable_by_key(|&vertex| component(vertex));
         for vertices in reached.chunk_by(|&left, &right| component(left) == component(right)) {
@@ -136,7 +137,7 @@ impl<'g> Starts<'g> {
         }
         drop(reached);
         let mut all = deal::joined(&self.farthest.send(graph.communicator)?)?;
-        // The farthest of each component that was searched.
+        // The farthest vertex of each searched component.
         all.sort_unstable();
         all.dedup_by_key(|&mut [place, ..]| place);
         for (start, &[_, steps, .., vertex]) in self.open.iter_mut().zip(&all) {

@@ -1,4 +1,4 @@
-//! Breadth first through a graph, on all ranks at the same time.
+//! Breadth-first search on all ranks at the same time.
 
 use host::memory::{collect, reserve, with_capacity, zeros};
 
@@ -6,14 +6,14 @@ use super::graph::{Graph, Neighbour};
 use crate::error::Error;
 use crate::outbox::Outbox;
 
-/// Searches one after the other. Each numbers the vertices that it comes to in the order in which one thread would: level by
-/// level, neighbours of the vertex that has the smallest number first, of those the ones of small degree first, and then by
-/// vertex.
+/// Consecutive searches. Each numbers the vertices in the order of a single thread: level by level, first by the number of
+/// the preceding neighbour, then by degree, then by vertex, all ascending.
 pub(super) struct Search<'g> {
     graph: &'g Graph<'g>,
-    /// When each vertex of this rank was reached, counted in levels of all searches; 0 before.
+    /// The level at which each vertex of this rank was reached, counted over all searches; 0 before.
     reached: Vec<u64>,
-    /// Its number in the last search that came to it; while its level is being found, that of the neighbour it follows.
+    /// Its number in the last search that reached it; while its level is being determined, that of the neighbour it
+    /// follows.
     numbers: Vec<u32>,
     level: u64,
     /// The first level of this search.
@@ -22,7 +22,7 @@ pub(super) struct Search<'g> {
     groups: Outbox<[u32; 3]>,
 }
 
-/// The numbers of a level, or of as much of them as there are on one rank.
+/// The numbers of a level, or of a rank's part of it.
 #[derive(Clone, Copy)]
 struct Numbers {
     first: u64,
@@ -43,18 +43,18 @@ impl<'g> Search<'g> {
         })
     }
 
-    /// The number of a vertex of this rank in the last search that came to it.
+    /// Returns the number of a vertex of this rank in the last search that reached it.
     pub fn number(&self, vertex: u32) -> u32 {
         self.numbers[vertex as usize]
     }
 
-    /// How far a vertex of this rank was from where the last search that came to it began.
+    /// Returns the distance of a vertex of this rank from the start of the last search that reached it.
     pub fn steps(&self, vertex: u32) -> u32 {
         (self.reached[vertex as usize] - self.first_level) as u32
     }
 
-    /// Searches from vertices of this rank, which are in ascending order, and of others. The vertices of this rank that can
-    /// be reached; nothing when no rank has any to begin from.
+    /// Searches from vertices of this rank, in ascending order, and from those of other ranks. Returns the vertices of this
+    /// rank that can be reached, or `None` if no rank has a vertex to start from.
     pub fn from(&mut self, sources: Vec<u32>) -> Result<Option<Vec<u32>>, Error> {
         self.level += 1;
         self.first_level = self.level;
@@ -80,7 +80,7 @@ impl<'g> Search<'g> {
         Ok(Some(all))
     }
 
-    /// Finds the next level: the vertices of this rank that no level has yet, and that are neighbours of one.
+    /// Finds the next level: the unreached vertices of this rank with a neighbour in the frontier.
     fn neighbours(&mut self, frontier: &[u32]) -> Result<Vec<u32>, Error> {
         let graph = self.graph;
         let mut found = Vec::new();
@@ -101,7 +101,7 @@ impl<'g> Search<'g> {
         Ok(found)
     }
 
-    /// A vertex of this rank is a neighbour of one with this number.
+    /// Records that a vertex of this rank is a neighbour of one with the given number.
     fn claim(&mut self, vertex: u32, number: u32, found: &mut Vec<u32>) -> Result<(), Error> {
         let (reached, of_vertex) = (&mut self.reached[vertex as usize], &mut self.numbers[vertex as usize]);
         if *reached < self.first_level {
@@ -115,10 +115,10 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Numbers the vertices of the next level, in the order that this rank's part of it is in; `level` has the numbers of
-    /// the one before. Vertices that follow the same one and are of one degree are a group, in which they are in the order
-    /// of the ranks and then of each rank: ranks need to know only of groups and how many there are in each, and each
-    /// numbers those that follow its share of the level before. How many vertices the next level has on all ranks.
+    /// Numbers the vertices of the next level, which are sorted on each rank; `level` has the numbers of the previous one.
+    /// Vertices with the same predecessor and the same degree form a group, ordered by rank and then as on each rank. Ranks
+    /// exchange only groups and their sizes, and each rank numbers the groups that follow its share of the previous level.
+    /// Returns the number of vertices of the next level on all ranks.
     fn give_numbers(&mut self, found: &[u32], level: Numbers) -> Result<u64, Error> {
         let (graph, ranks) = (self.graph, self.graph.communicator.ranks());
         let group_of = |&vertex: &u32, numbers: &[u32]| (numbers[vertex as usize], graph.degree(vertex));
@@ -147,7 +147,8 @@ impl<'g> Search<'g> {
         Ok(count)
     }
 
-    /// Numbers go to the ranks in turn, `own` of them to this one: its first, and how many there are on all ranks.
+    /// Distributes consecutive numbers to the ranks in turn, `own` of them to this one. Returns its first number, and their
+    /// count on all ranks.
     fn numbers_of(&self, own: u64) -> Result<Numbers, Error> {
         let counts = self.graph.communicator.all_gather(&[own])?;
         let sum = |counts: &[Vec<u64>]| counts.iter().flatten().sum();
@@ -155,7 +156,7 @@ impl<'g> Search<'g> {
     }
 }
 
-/// Where the numbers of each group begin that ranks have sent, in the order of what they follow, their degree, and the ranks.
+/// Returns the first number of each received group, in the order of predecessors, degrees, and ranks.
 fn begins(received: &[Vec<[u32; 3]>], first: u64) -> Result<Vec<Vec<u32>>, Error> {
     let mut order: Vec<[u32; 4]> = with_capacity(received.iter().map(Vec::len).sum())?;
     let mut begins = with_capacity(received.len())?;

@@ -1,4 +1,4 @@
-//! What ranks do when one of them fails: all end, at once, with an error that names it.
+//! Behaviour of ranks when one of them fails: all end at once, with an error that names it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
@@ -11,16 +11,16 @@ use warp_spmv_distributed::{
     renumbered, renumbered_ranges, restore_elements, reverse_cuthill_mckee, threads,
 };
 
-/// Ranks of every test.
+/// Ranks in every test.
 const RANKS: usize = 4;
 
-/// Does something on each rank, and says how all ended. If nobody told the others, the watchdog would, in words of its own.
+/// Does `work` on each rank, and returns the error of all. If no rank told the others, the timeout would, in other words.
 fn failure(work: impl Fn(&Communicator) -> Result<(), Error> + Sync) -> String {
     let options = Options { timeout: Some(Duration::from_secs(120)) };
     threads::run_with(RANKS, options, work).unwrap_err().to_string()
 }
 
-/// What all ranks wait for: rank 2, or one that waits for it.
+/// Something that all ranks wait for: rank 2, or one that waits for it.
 fn waits(communicator: &Communicator) -> Result<(), Error> {
     match communicator.rank() {
         3 => communicator.barrier(),
@@ -70,7 +70,7 @@ fn a_rank_that_ends_before_others_have_heard_of_it_ends_all() {
         2 => Ok(()),
         rank => {
             let mut exchange = communicator.neighbour_exchange::<f64>(&[], &[(2, 1)])?;
-            // One of the others, so that the error is always the same.
+            // Only one of the others, so that the error is always the same.
             if rank == 1 {
                 exchange.start()?;
                 exchange.wait(&mut Vec::new())?;
@@ -78,7 +78,7 @@ fn a_rank_that_ends_before_others_have_heard_of_it_ends_all() {
             Ok(())
         }
     });
-    assert_eq!(error, "rank 2: it ended while rank 1 waited for a message of it");
+    assert_eq!(error, "rank 2: it ended while rank 1 waited for its message");
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn a_rank_that_does_something_else_ends_all() {
         communicator.barrier()?;
         if communicator.rank() == 3 { communicator.sum(&mut [1.0]) } else { communicator.barrier() }
     });
-    // Whoever got a message that it did not wait for has noticed, rank 3 or one that heard of it.
+    // The rank that received an unexpected message has noticed, rank 3 or one that received a message from it.
     let known =
         ["a sum, collective 1, not a barrier, collective 1", "a barrier, collective 1, not a sum, collective 1"];
     assert!(error.contains("disagrees with rank ") && known.iter().any(|known| error.ends_with(known)), "{error}");
     assert!(error.contains("rank 3"), "{error}");
 }
 
-/// None gets a message that it did not wait for.
+/// No rank gets an unexpected message.
 #[test]
 fn ranks_that_wait_for_each_other_end() {
     let error = failure(|communicator| {
@@ -105,7 +105,7 @@ fn ranks_that_wait_for_each_other_end() {
         exchange.wait(&mut Vec::new())?;
         communicator.barrier()
     });
-    assert!(error.contains(": it and rank ") && error.ends_with(" wait for each other"), "{error}");
+    assert!(error.contains(": this rank and rank ") && error.ends_with(" wait for each other"), "{error}");
     assert!(!error.contains('3'), "{error}");
 }
 
@@ -125,7 +125,7 @@ fn a_rank_that_was_given_something_else_ends_all() {
     assert_eq!(error, "rank 2: disagrees with rank 0 about rows: other ranges, not the same");
 }
 
-/// A dense matrix of a row for each rank, which needs the elements of all.
+/// A dense matrix with a row per rank, which needs the elements of all.
 fn dense(communicator: &Communicator) -> Result<DistributedMatrix<f64, Cpu>, Error> {
     let matrix = Csr::try_new(
         RANKS,
@@ -139,7 +139,7 @@ fn dense(communicator: &Communicator) -> Result<DistributedMatrix<f64, Cpu>, Err
     DistributedMatrix::new(communicator, &Cpu::new(), distribution, rows, &MatrixOptions::default())
 }
 
-/// The last rank dies after some collectives, with any number of ranks, while others spin or sleep.
+/// The last rank dies after some collectives, with any number of ranks, while others poll or sleep.
 #[test]
 fn a_rank_that_dies_between_small_sums_ends_all() {
     for (ranks, sums) in [(2, 0), (2, 1), (3, 1000), (4, 2), (7, 33)] {
@@ -163,7 +163,7 @@ fn a_rank_that_dies_between_small_sums_ends_all() {
     }
 }
 
-/// One waits for a message, and the others for what it shows.
+/// One rank waits for a message, and the others for its slot.
 #[test]
 fn ranks_that_wait_for_each_other_in_different_ways_end() {
     let error = failure(|communicator| match communicator.rank() {
@@ -174,15 +174,15 @@ fn ranks_that_wait_for_each_other_in_different_ways_end() {
         }
         _ => communicator.sum(&mut [1.0]),
     });
-    assert!(error.contains(": it and rank ") && error.ends_with(" wait for each other"), "{error}");
+    assert!(error.contains(": this rank and rank ") && error.ends_with(" wait for each other"), "{error}");
     let error = failure(|communicator| match communicator.rank() {
         1 => communicator.broadcast(0, &[1]).map(drop),
         _ => communicator.sum(&mut [1.0]),
     });
-    assert!(error.contains(": it and rank ") && error.ends_with(" wait for each other"), "{error}");
+    assert!(error.contains(": this rank and rank ") && error.ends_with(" wait for each other"), "{error}");
 }
 
-/// A rank that has done something in between that nobody waited for.
+/// A rank that has done something in between that no other rank waited for.
 #[test]
 fn a_rank_that_is_ahead_of_others_ends_all() {
     let error = failure(|communicator| {
@@ -198,11 +198,11 @@ fn a_rank_that_is_ahead_of_others_ends_all() {
 fn a_rank_that_ends_before_a_small_sum_ends_all() {
     let error = failure(|communicator| match communicator.rank() {
         2 => Ok(()),
-        // One of the others, so that the error is always the same.
+        // Only one of the others, so that the error is always the same.
         1 => communicator.sum(&mut [1.0]),
         _ => Ok(()),
     });
-    assert!(error.contains(": it ended while rank 1 waited for a message of it"), "{error}");
+    assert!(error.contains(": it ended while rank 1 waited for its message"), "{error}");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_rank_that_dies_between_products_ends_all() {
         Ok(())
     });
     assert_eq!(error, "rank 2: panicked: planted");
-    // Nobody could go on without it.
+    // No rank can continue without it.
     assert_eq!(products.into_inner(), RANKS * 5);
 }
 
@@ -246,7 +246,7 @@ fn a_matrix_that_is_wrong_on_one_rank_ends_all() {
     assert_eq!(error, "rank 3: row 3: column 4 of 4");
 }
 
-/// Two rows of each rank, each with one entry in the column after it.
+/// Two rows per rank, each with an entry in column 1.
 fn two_rows() -> Result<(Ranges, Csr<f64>), Error> {
     let columns = vec![1; 2];
     Ok((Ranges::even(2 * RANKS as u64, RANKS)?, Csr::try_new(2, 2 * RANKS, vec![0u32, 1, 2], columns, vec![1.0; 2])?))
@@ -297,7 +297,7 @@ fn new_numbers_that_are_wrong_on_one_rank_end_all() {
     for (wrong, expected) in [
         (&[2][..], "rank 1: ranges of new numbers: 1 new numbers, expected 2"),
         (&[2, 8], "rank 1: a new number is 8, expected less than the number of rows"),
-        // The rank that gets both says it.
+        // The rank that receives both reports it.
         (&[2, 7], "rank 3: a new number is 7, expected one that no other row has"),
     ] {
         assert_eq!(with(wrong, even), expected);
@@ -323,7 +323,7 @@ fn new_numbers_that_are_wrong_on_one_rank_end_all() {
     }
 }
 
-/// A rank that then does something else is told how many collectives there were.
+/// The error of a rank that then diverges contains the number of collectives.
 #[test]
 fn many_components_take_no_more_collectives_than_one() {
     let collectives = |components: u64| {
@@ -331,7 +331,7 @@ fn many_components_take_no_more_collectives_than_one() {
             let rows = 3 * components;
             let ranges = Ranges::even(rows, RANKS)?;
             let own = ranges.of(communicator.rank());
-            // Of each three rows two are neighbours, and one is alone.
+            // Of every three rows, two are neighbours and one is isolated.
             let columns: Vec<u32> = own.clone().map(|row| (if row % 3 == 0 { row + 1 } else { row }) as u32).collect();
             let offsets: Vec<u32> = (0..=columns.len() as u32).collect();
             let values = vec![1.0; columns.len()];
@@ -363,7 +363,7 @@ fn the_watchdog_ends_all_when_a_rank_is_silent() {
     };
     let options = Options { timeout: Some(Duration::from_millis(50)) };
     let error = threads::run_with(RANKS, options, silent).unwrap_err().to_string();
-    // Those that wait for another rank that waits may be the first.
+    // Ranks that wait for another waiting rank may be first.
     assert!(error.contains(": sent nothing for 0.05 s while rank "), "{error}");
 
     let slow = |communicator: &Communicator| {

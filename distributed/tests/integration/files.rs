@@ -1,4 +1,4 @@
-//! Files that are wrong: all ranks end with what one reader says of them, and nothing is left half-written.
+//! Invalid files: all ranks end with the error of a single reader, and nothing is left half-written.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,13 @@ use warp_spmv_distributed::{
     write_matrix_market,
 };
 
-/// Does something on each of some ranks, and says how all ended.
+/// Does `work` on each of some ranks, and returns the error of all.
 fn failure(ranks: usize, work: impl Fn(&warp_spmv_distributed::Communicator) -> Result<(), Error> + Sync) -> String {
     let options = Options { timeout: Some(Duration::from_secs(120)) };
     threads::run_with(ranks, options, work).unwrap_err().to_string()
 }
 
-/// What all ranks end with when they read a file in portions of so many bytes.
+/// The error of all ranks when they read a file in portions of `portion` bytes.
 fn refusal(path: &Path, ranks: usize, portion: usize) -> String {
     failure(ranks, |communicator| {
         let parts = open_parts(path, portion, &ReadOptions::default())?;
@@ -25,7 +25,7 @@ fn refusal(path: &Path, ranks: usize, portion: usize) -> String {
     })
 }
 
-/// A text of 60 entries, with something else in the place of some lines.
+/// A text of 60 entries, with some lines replaced.
 fn text(changes: &[(usize, &str)]) -> String {
     let mut lines: Vec<String> = vec!["%%MatrixMarket matrix coordinate real general".into(), "60 60 60".into()];
     lines.extend((1..=60).map(|row| format!("{row} {} {row}.5", 61 - row)));
@@ -44,12 +44,12 @@ fn the_first_wrong_line_is_told_as_by_one_reader() {
     let texts = [
         text(&[(40, "38 99 1")]),
         text(&[(40, "99 1 1"), (50, "0 1 1")]),
-        // The first in the file is wrong in its value, which is not looked at when rows are counted.
+        // The first wrong line has an invalid value, which is ignored while rows are counted.
         text(&[(9, "7 1 1.2.3"), (40, "99 1 1")]),
         text(&[(9, "7 1 1 1")]),
         text(&[(3, "x")]),
         surplus.clone(),
-        // What is wrong comes behind what is too much, and before it.
+        // The error follows the surplus entries, or precedes them.
         surplus.replace("2 2 2", "2 2"),
         surplus.replace("60 1 60.5", "60 1 y"),
         late,
@@ -74,7 +74,7 @@ fn the_first_wrong_line_is_told_as_by_one_reader() {
             }
         }
     }
-    // The same of compressed files.
+    // The same with compressed files.
     let compressed = folder.path().join("m.mtx.gz");
     for text in &texts {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -99,7 +99,7 @@ fn an_altered_or_truncated_container_ends_all() {
     let values: Vec<f64> = indices.iter().map(|&index| f64::from(index) + 0.5).collect();
     write_container(&path, &Csr::try_from_triplets(90, 90, &indices, &indices, &values).unwrap()).unwrap();
     let whole = fs::read(&path).unwrap();
-    // Any byte, so that each section, what is before it and the header come to be wrong.
+    // Any byte, so that each section, the header and the bytes before it are corrupted.
     for at in (8..whole.len()).step_by(61) {
         let mut altered = whole.clone();
         altered[at] ^= 0x40;
@@ -115,7 +115,7 @@ fn an_altered_or_truncated_container_ends_all() {
         let message = refusal(&path, 3, 1);
         assert!(message.contains("the file is truncated: "), "{message}");
     }
-    // Sums that are right, of arrays that are no matrix.
+    // Correct checksums of arrays that are not a matrix.
     let seal = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = whole.clone();
         change(&mut bytes);
@@ -137,7 +137,7 @@ fn an_altered_or_truncated_container_ends_all() {
             assert!(message.contains(says), "{at}: {message}");
         }
     }
-    // A column beyond the last.
+    // A column past the last.
     let columns = u64::from_le_bytes(whole[232..240].try_into().unwrap()) as usize;
     seal(&|bytes| bytes[columns + 4 * 50 + 1] = 7);
     let message = refusal(&path, 3, 1);
@@ -164,7 +164,7 @@ fn ranks_that_read_different_files_end() {
     }
 }
 
-/// A rank that fails before the end, a folder that is not there, a target that cannot be replaced.
+/// A rank that fails before the end, a missing folder, a target that cannot be replaced.
 #[test]
 fn nothing_half_written_is_left() {
     let folder = tempfile::tempdir().unwrap();
@@ -199,10 +199,13 @@ fn nothing_half_written_is_left() {
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
         assert!(write_as(&path, 9).ends_with("m.wspmv: is write-protected"));
-        assert!(write_as(Path::new("/dev/null"), 9).ends_with("/dev/null: is no regular file, which several write"));
+        assert!(
+            write_as(Path::new("/dev/null"), 9)
+                .ends_with("/dev/null: is not a regular file, as several writers require")
+        );
     }
     assert_eq!((names(), fs::read_to_string(&path).unwrap()), (vec!["m.wspmv".to_owned()], "old".into()));
-    // Both are there, and none of what they were made of.
+    // Both files exist, and no temporary ones.
     let other = folder.path().join("other.wspmv");
     assert!(write_as(&other, 9).ends_with("the rank is none, expected one that fails"));
     let mut all = names();

@@ -1,4 +1,4 @@
-//! Ranks that are threads.
+//! Ranks as threads.
 
 mod faults;
 mod files;

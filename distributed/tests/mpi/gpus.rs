@@ -7,7 +7,7 @@ use warp_spmv_distributed::{Communicator, DistributedMatrix, Distribution, Error
 use crate::scenarios::{products, solvers};
 use crate::shared::solver::laplacian;
 
-/// By all ways that are named on the command line, or by all that there are.
+/// By all routes named on the command line, or by all routes.
 pub fn gpus(communicator: &Communicator) -> Result<(), Error> {
     let named: Vec<Route> = std::env::args().skip(2).map(|name| name.parse()).collect::<Result<_, _>>()?;
     let routes = if named.is_empty() { Route::ALL.to_vec() } else { named };
@@ -37,7 +37,7 @@ pub fn gpus(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
-/// How elements go, where this way is asked for.
+/// The engine that is used when this route is requested.
 fn engine(communicator: &Communicator, gpu: &Cuda, route: Route) -> Result<String, Error> {
     let matrix = laplacian::<f64>(&[6, 5]);
     let ranges = Ranges::even(30, communicator.ranks())?;

@@ -1,8 +1,8 @@
-//! Ranks that are processes of MPI: `mpirun -n 4 PROGRAM [FAULT]`. Without a fault, every scenario must work. With one, all
-//! must end with an error that names the rank that has it; a rank that has not heard of it from another prints it.
+//! Ranks as processes of MPI: `mpirun -n 4 PROGRAM [FAULT]`. Without a fault, every scenario must pass. With one, all ranks
+//! must end with an error that names the faulty rank; a rank that has not heard of it from another prints it.
 //!
-//! With the feature `cuda`, `mpirun -n 2 PROGRAM gpus [WAY ...]` multiplies and solves on GPUs, one for each rank as long as
-//! there are others, with exchanges by each of these ways; those that there are not here are named.
+//! With the feature `cuda`, `mpirun -n 2 PROGRAM gpus [WAY ...]` multiplies and solves on GPUs, a different one per rank if
+//! there are enough, with exchanges by each of the given routes; unavailable routes are named.
 
 #[path = "../../../tests/scenarios"]
 #[allow(dead_code, reason = "the tests of the whole take the rest")]
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Rank { heard: true, .. }) => ExitCode::FAILURE,
         Err(error) => {
-            // In one piece, because all processes write to the same place.
+            // In a single write, because all processes write to the same stream.
             let written = std::io::stderr().write_all(format!("{error}\n").as_bytes());
             written.expect("stderr is there");
             ExitCode::FAILURE
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the last rank does wrong while others wait for it.
+/// The fault of the last rank while others wait for it.
 fn faulty(communicator: &Communicator, fault: &str) -> Result<(), Error> {
     if communicator.rank() + 1 < communicator.ranks() {
         return communicator.barrier();
@@ -71,7 +71,7 @@ fn faulty(communicator: &Communicator, fault: &str) -> Result<(), Error> {
             std::thread::sleep(Duration::from_secs(3));
             Ok(())
         }
-        // Without a word.
+        // Without a message.
         _ => std::process::abort(),
     }
 }

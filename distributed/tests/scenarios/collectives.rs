@@ -2,7 +2,7 @@
 
 use warp_spmv_distributed::{Communicator, Error};
 
-/// What a rank contributes: as many numbers as its rank says.
+/// A rank's contribution: as many numbers as its rank.
 fn of_rank(rank: usize) -> Vec<u64> {
     (0..rank as u64).map(|place| 100 * rank as u64 + place).collect()
 }
@@ -17,7 +17,7 @@ pub fn collectives(communicator: &Communicator) -> Result<(), Error> {
         let gathered = communicator.gather(root, &of_rank(rank))?;
         assert_eq!(gathered, (rank == root).then(|| all.clone()));
     }
-    // More than a message that MPI sends without being asked for it.
+    // Longer than a message that MPI sends eagerly.
     let long: Vec<f64> = (0..100_000).map(|place| (place * (rank + 1)) as f64).collect();
     assert_eq!(communicator.broadcast(ranks - 1, &long)?[99_999], (99_999 * ranks) as f64);
     let lists: Vec<Vec<[u32; 2]>> = (0..ranks).map(|to| vec![[rank as u32, to as u32]; to % 3]).collect();
@@ -32,7 +32,7 @@ pub fn collectives(communicator: &Communicator) -> Result<(), Error> {
 }
 
 pub fn sums_in_order(communicator: &Communicator) -> Result<(), Error> {
-    // Another order of additions rounds differently.
+    // Another order of additions would round differently.
     let of_rank = |rank: usize| [0.1, 1e16, -1e16, 0.3, 1e-20, 7.0, -0.7][rank % 7] * (1.0 + rank as f64 / 7.0);
     for _ in 0..3 {
         let mut sum = [of_rank(communicator.rank()), 1.0];
@@ -43,7 +43,7 @@ pub fn sums_in_order(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
-/// Two exchanges around a ring, in opposite directions, that are under way at the same time as a sum.
+/// Two exchanges around a ring, in opposite directions, in progress during a sum.
 pub fn exchanges(communicator: &Communicator) -> Result<(), Error> {
     let (rank, ranks) = (communicator.rank(), communicator.ranks());
     let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
@@ -69,25 +69,25 @@ pub fn exchanges(communicator: &Communicator) -> Result<(), Error> {
         }
     }
     let error = forth.wait(&mut Vec::new()).unwrap_err().to_string();
-    assert_eq!(error, "the exchange is not under way, expected one that was started");
+    assert_eq!(error, "the exchange is not in progress, expected one that was started");
     forth.start()?;
     let error = forth.start().unwrap_err().to_string();
-    assert_eq!(error, "the exchange is under way, expected one that was waited for");
+    assert_eq!(error, "the exchange is in progress, expected one that was waited for");
     forth.wait(&mut Vec::new())?;
     let error = communicator.neighbour_exchange::<f64>(&[(rank, 1)], &[]).err().unwrap().to_string();
     assert_eq!(error, format!("the rank of a neighbour is {rank}, expected another rank"));
     Ok(())
 }
 
-/// Few bytes and many, of which ranks give different numbers, by turns: those that are shown and those that are sent.
+/// Small and large contributions in turn, of different lengths per rank: both those that are shown and those that are sent.
 pub fn small_and_large(communicator: &Communicator) -> Result<(), Error> {
     let (rank, ranks) = (communicator.rank(), communicator.ranks());
     for round in 0..200_usize {
-        // Around the number of bytes that threads show; in some rounds one rank alone has more.
+        // Around the number of bytes that threads can show; in some rounds a single rank exceeds it.
         let length = |rank: usize| [0, 7, 8, 9, 8 + rank % 2, 1000 * (rank % 3)][round % 6];
         let of = |rank: usize| (0..length(rank)).map(|place| (rank + round * place) as u64).collect::<Vec<_>>();
         assert_eq!(communicator.all_gather(&of(rank))?, (0..ranks).map(of).collect::<Vec<_>>(), "{round}");
-        // Nobody waits for the others of a broadcast.
+        // No rank waits for the others in a broadcast.
         let root = round % ranks;
         assert_eq!(communicator.broadcast(root, &[round + rank])?, [round + root]);
         let mut most = [rank * round, round];

@@ -1,4 +1,4 @@
-//! Files that all ranks read and write together.
+//! Files read and written by all ranks together.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use warp_spmv_distributed::{Communicator, Error, FileRows, Ranges, Rows, read_ro
 
 use crate::shared::matrices::matrices;
 
-/// A folder that rank 0 makes and removes.
+/// A folder that rank 0 creates and removes.
 struct Folder {
     path: PathBuf,
     _owned: Option<TempDir>,
@@ -29,7 +29,7 @@ impl Folder {
         Ok(Self { path: String::from_utf8(path).unwrap().into(), _owned: owned })
     }
 
-    /// The path of a file that rank 0 writes before the others go on.
+    /// The path of a file that rank 0 writes before the others continue.
     fn written(&self, communicator: &Communicator, name: &str, write: impl Fn(&PathBuf)) -> Result<PathBuf, Error> {
         let path = self.path.join(name);
         communicator.barrier()?;
@@ -41,14 +41,14 @@ impl Folder {
     }
 }
 
-/// The rows of this rank, bit by bit.
+/// Checks the rows of this rank, bit by bit.
 fn check_rows<T: Number>(communicator: &Communicator, found: FileRows<T>, expected: &Csr<T>, what: &str) {
     let FileRows { header, ranges, rows } = found;
     assert_eq!((header.rows, rows.columns()), (expected.rows(), expected.columns()), "{what}");
     assert_eq!(ranges.total(), expected.rows() as u64, "{what}");
     let (found, expected) =
         (Rows::from_csr(rows).unwrap(), Rows::of(expected, ranges.of(communicator.rank())).unwrap());
-    // A NaN is another one.
+    // NaNs are unequal.
     assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{what}, rank {}", communicator.rank());
 }
 
@@ -57,7 +57,7 @@ fn read<T: Number>(communicator: &Communicator, path: &PathBuf, portion: usize) 
     read_rows(communicator, &parts, None)
 }
 
-/// All matrices, through containers and texts: the same files as one rank writes, and the same rows as it reads.
+/// All matrices, through containers and texts: the same files as a single rank writes, and the same rows as it reads.
 pub fn round_trips<T: Number>(communicator: &Communicator) -> Result<(), Error> {
     let folder = Folder::new(communicator)?;
     for (number, (name, matrix)) in matrices::<T>().iter().enumerate() {
@@ -69,7 +69,7 @@ pub fn round_trips<T: Number>(communicator: &Communicator) -> Result<(), Error> 
         check_rows(communicator, found, matrix, name);
         let together = folder.path.join("together.wspmv");
         distributed::write_container(communicator, &together, &ranges, &rows)?;
-        // Ranks store offsets in as few bytes as will do, which one rank leaves as they are.
+        // Ranks store offsets in as few bytes as possible, which one rank leaves unchanged.
         let usual = Offsets::from_lengths(matrix.row_lengths())?.width();
         if usual == matrix.row_offsets().width() {
             assert!(fs::read(&together).unwrap() == fs::read(&path).unwrap(), "{name}");
@@ -88,7 +88,7 @@ pub fn round_trips<T: Number>(communicator: &Communicator) -> Result<(), Error> 
             assert!(fs::read(&together).unwrap() == fs::read(&path).unwrap(), "{name}");
         }
         for path in both {
-            // Many portions for each rank, and one or none.
+            // Many portions per rank, and one or none.
             for portion in [97, 1 << 20] {
                 let portion = if matrix.nnz() > 3000 { portion * 50 } else { portion };
                 check_rows(communicator, read::<T>(communicator, path, portion)?, &alone, name);
@@ -98,7 +98,7 @@ pub fn round_trips<T: Number>(communicator: &Communicator) -> Result<(), Error> 
     communicator.barrier()
 }
 
-/// Values of another type than the file has, each rounded once; several names for one target.
+/// Values of another type than the file's, each rounded once; an existing target.
 pub fn rounded_values(communicator: &Communicator) -> Result<(), Error> {
     let folder = Folder::new(communicator)?;
     let values: Vec<f64> = (0..60).map(|place| 1.0 / f64::from(place * place + 3)).collect();
@@ -108,11 +108,11 @@ pub fn rounded_values(communicator: &Communicator) -> Result<(), Error> {
     check_rows(communicator, read::<f32>(communicator, &path, 1)?, &read_container::<f32>(&path)?, "float32");
     let complex = read_container::<Complex<f64>>(&path)?;
     check_rows(communicator, read::<Complex<f64>>(communicator, &path, 1)?, &complex, "complex128");
-    // In the place of what is there.
+    // Replaces the existing file.
     let FileRows { ranges, rows, .. } = read::<f32>(communicator, &path, 1)?;
     distributed::write_container(communicator, &path, &ranges, &rows)?;
     check_rows(communicator, read::<f32>(communicator, &path, 1)?, &matrix.cast::<f32>()?, "replaced");
-    // A file in another format is read as a whole, which the ranks leave to who calls them.
+    // A file in another format is read as a whole, which the ranks leave to the caller.
     let path = folder.written(communicator, "m.npz", |path| warp_spmv::io::write(path, &matrix).unwrap())?;
     match open_parts(&path, 1, &ReadOptions::default())? {
         FileParts::Whole(file) => {
@@ -124,7 +124,7 @@ pub fn rounded_values(communicator: &Communicator) -> Result<(), Error> {
     communicator.barrier()
 }
 
-/// Texts with whatever one reader takes: entries out of order and more than once, symmetries, comments, line ends.
+/// Texts with everything that a single reader accepts: unordered and duplicate entries, symmetries, comments, line ends.
 pub fn texts(communicator: &Communicator) -> Result<(), Error> {
     let folder = Folder::new(communicator)?;
     let head = |rest: &str| format!("%%MatrixMarket matrix coordinate {rest}");

@@ -11,7 +11,7 @@ use warp_spmv_distributed::{
 
 use crate::shared::matrices::matrices;
 
-/// The rows of a rank as a matrix of their own, with all columns.
+/// The rows of a rank as a separate matrix, with all columns.
 pub fn part<T: Scalar>(matrix: &Csr<T>, ranges: &Ranges, rank: usize) -> Csr<T> {
     let rows = ranges.of(rank);
     let entries = (rows.start as usize..rows.end as usize).flat_map(|row| {
@@ -57,10 +57,10 @@ pub fn transposes(communicator: &Communicator) -> Result<(), Error> {
     transposes_of::<Complex<f32>>(communicator)
 }
 
-/// The same as on one rank, to rounding.
+/// The same as on one rank, up to rounding.
 pub fn pageranks(communicator: &Communicator) -> Result<(), Error> {
     let (rank, ranks, cpu) = (communicator.rank(), communicator.ranks(), Cpu::new());
-    // Vertices without edges, a few vertices, none, and edges that come twice.
+    // Vertices without edges, few vertices, no edges, and duplicate edges.
     for text in
         ["rmat:scale=8,seed=2", "barabasi-albert:vertices=90,edges-per-vertex=2", "permutation:rows=3", "rmat:scale=1"]
     {

@@ -1,5 +1,5 @@
-//! What every communicator must get right: the same list for threads and for processes of MPI. A scenario is done on each
-//! rank, and panics or fails where something is wrong.
+//! Requirements for every communicator: the same list for threads and for processes of MPI. A scenario runs on each rank,
+//! and panics or fails if something is wrong.
 
 pub mod collectives;
 pub mod files;
@@ -10,10 +10,10 @@ pub mod solvers;
 
 use warp_spmv_distributed::{Communicator, Error};
 
-/// Something to do on each rank, with its name.
+/// A named function to run on each rank.
 pub type Scenario = (&'static str, fn(&Communicator) -> Result<(), Error>);
 
-/// All of them.
+/// All scenarios.
 pub const SCENARIOS: &[Scenario] = &[
     ("collectives", collectives::collectives),
     ("sums are added in the order of the ranks", collectives::sums_in_order),

@@ -1,4 +1,4 @@
-//! Orders that ranks find together, and matrices in them.
+//! Orders that ranks compute together, and matrices in them.
 
 use warp_spmv::executor::{Cpu, Executor};
 use warp_spmv::synthetic::{Generator, reorder};
@@ -13,7 +13,7 @@ use super::graphs::part;
 use crate::shared::Numbers;
 use crate::shared::matrices::{generated, matrices, with_rows};
 
-/// Ways to divide rows, some of which leave ranks without any.
+/// Divisions of rows, some of which leave ranks without any.
 fn ways_to_divide<T: Scalar>(matrix: &Csr<T>, ranks: usize) -> Result<[Ranges; 3], Error> {
     let rows = matrix.rows() as u64;
     let on_last = (0..=ranks).map(|rank| if rank == ranks { rows } else { 0 }).collect();
@@ -26,7 +26,7 @@ fn of_edges<T: Scalar>(vertices: usize, edges: impl Iterator<Item = (u32, u32)>)
     Csr::try_from_triplets(vertices, vertices, &rows, &columns, &values).unwrap()
 }
 
-/// Square ones: numbered at random, of several components, of many, without any entry, without symmetry.
+/// Square matrices: randomly numbered, with several components, with many, without any entry, without symmetry.
 fn square<T: Scalar>() -> Vec<(String, Csr<T>)> {
     let mut square: Vec<_> = matrices().into_iter().filter(|(_, matrix)| matrix.rows() == matrix.columns()).collect();
     let shuffled = |text: &str| {
@@ -47,7 +47,7 @@ fn square<T: Scalar>() -> Vec<(String, Csr<T>)> {
     }
     let mut numbers = Numbers::new(9);
     let lengths: Vec<usize> = (0..200).map(|row| row * 7 % 4).collect();
-    square.push(("entries that come twice".into(), with_rows(200, &lengths, &mut numbers)));
+    square.push(("duplicate entries".into(), with_rows(200, &lengths, &mut numbers)));
     square.push((
         "entries of two rows".into(),
         with_rows(60, &[vec![0; 40], vec![30; 2], vec![0; 18]].concat(), &mut numbers),
@@ -57,7 +57,7 @@ fn square<T: Scalar>() -> Vec<(String, Csr<T>)> {
         "a way forth and back".into(),
         of_edges(64, (0..63).map(|step| (step * 37 % 64, (step + 1) * 37 % 64))),
     ));
-    // The shorter ways begin with the larger numbers, and some rows are alone.
+    // The shorter paths begin with the larger numbers, and some rows are isolated.
     let ways = (1..9u32).flat_map(|length| {
         let first = 60 - length * (length + 1) / 2;
         (first..first + length - 1).map(|vertex| (vertex + 1, vertex))
@@ -66,7 +66,7 @@ fn square<T: Scalar>() -> Vec<(String, Csr<T>)> {
     square
 }
 
-/// The same as one thread finds, for every number of ranks.
+/// The same as on one thread, for every number of ranks.
 pub fn orders(communicator: &Communicator) -> Result<(), Error> {
     for (name, matrix) in square::<f64>() {
         let expected = reorder::reverse_cuthill_mckee(&matrix)?.inverse()?;
@@ -80,7 +80,7 @@ pub fn orders(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same as of the whole, entry by entry and bit by bit, in any order; and vectors go there and back.
+/// The same as for the whole, entry by entry and bit by bit, in any order; and vectors are restored.
 pub fn renumbered_rows<T: Scalar>(communicator: &Communicator) -> Result<(), Error> {
     let (rank, ranks) = (communicator.rank(), communicator.ranks());
     let large: Generator = "uniform:rows=3000,columns=3000,per-row=100,seed=3".parse().unwrap();
@@ -137,7 +137,7 @@ pub fn products(communicator: &Communicator) -> Result<(), Error> {
         let mut volumes = [old.halo(), new.halo()];
         communicator.reduce(&mut volumes, |sum, next| sum + next)?;
         if name == "stencil:5:17x23, numbered at random" {
-            // In order, two neighbours exchange a front of the grid, 17 wide and a few more.
+            // In this order, two neighbours exchange a front of the grid, 17 wide and a few more.
             assert!(volumes[1] <= 2 * 2 * 17 * (ranks - 1), "{volumes:?}");
             assert!(ranks == 1 || 2 * volumes[1] < volumes[0], "{volumes:?}");
         }

@@ -1,4 +1,4 @@
-//! Products of distributed matrices, against the reference.
+//! Products of distributed matrices, compared with the reference.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use crate::shared::Numbers;
 use crate::shared::matrices::{factor, matrices};
 use crate::shared::solver::laplacian;
 
-/// Ways to divide numbers up to `total`, of which the first `weights` has one for each.
+/// Divisions of the numbers below `total`, one of them by `weights`.
 fn ways_to_divide(total: usize, weights: &[usize], ranks: usize) -> Vec<Ranges> {
     let total = total as u64;
-    // All on one rank: the others have nothing.
+    // All on one rank: the others have none.
     let on_last = (0..=ranks).map(|rank| if rank == ranks { total } else { 0 }).collect();
     vec![
         Ranges::even(total, ranks).unwrap(),
@@ -30,7 +30,7 @@ fn ways_to_divide(total: usize, weights: &[usize], ranks: usize) -> Vec<Ranges> 
     ]
 }
 
-/// The part of a vector that a range of a rank is.
+/// A rank's part of a vector.
 fn part<T: Copy>(vector: &[T], ranges: &Ranges, rank: usize) -> Vec<T> {
     let range = ranges.of(rank);
     vector[range.start as usize..range.end as usize].to_vec()
@@ -59,7 +59,7 @@ fn check<T: Scalar, E: Executor>(
     assert_eq!(distributed.halo(), needed.len(), "{name}");
     assert_eq!(distributed.remote().is_some(), !needed.is_empty(), "{name}");
     for (alpha, beta) in [(factor::<T>(1.5), factor(-0.5)), (T::ONE, T::ZERO)] {
-        // With β = 0, what y holds must not matter.
+        // With β = 0, the contents of y must not matter.
         let start = if beta == T::ZERO { vec![T::from_f64(f64::NAN); old_y.len()] } else { old_y.clone() };
         let mut results = Vec::new();
         for _ in 0..2 {
@@ -70,15 +70,15 @@ fn check<T: Scalar, E: Executor>(
         let bits = |y: &[T]| y.iter().flat_map(|y| y.parts()).map(f64::to_bits).collect::<Vec<_>>();
         assert_eq!(bits(&results[0]), bits(&results[1]), "{name}: another time");
         let expected = part(&exact(matrix, alpha, &x, beta, &start)?, &ranges, rank);
-        // No chain of additions is longer than that of a row whose entries are added one after the other: where entries are
-        // in two parts, neither has all of them, and the parts are one addition more.
+        // No chain of additions is longer than that of a row whose entries are added sequentially: if entries are in two
+        // parts, neither has all of them, and joining the parts is one more addition.
         let verification = verify(&results[0], &expected, Format::CSR_SCALAR)?;
         assert!(verification.passed(), "{name}, rank {rank}, {ranges:?}: {verification:?}");
     }
     Ok(())
 }
 
-/// All matrices in chosen formats, and in turn in each other one.
+/// All matrices in chosen formats, and in each of the others in turn.
 pub fn on_cpu<T: Scalar>(communicator: &Communicator) -> Result<(), Error> {
     let formats: Vec<_> = Format::STANDARD.iter().copied().filter(|format| format.reproducible()).collect();
     for (number, (name, matrix)) in matrices::<T>().iter().enumerate() {
@@ -86,7 +86,7 @@ pub fn on_cpu<T: Scalar>(communicator: &Communicator) -> Result<(), Error> {
         let ways_of_rows = ways_to_divide(matrix.rows(), &lengths, communicator.ranks());
         let ways_of_columns = ways_to_divide(matrix.columns(), &vec![1; matrix.columns()], communicator.ranks());
         for (way, rows) in ways_of_rows.into_iter().enumerate() {
-            // All ways with one type, and one way of each matrix with the others.
+            // All divisions with one type, and one division of each matrix with the others.
             if T::NAME != "float64" && way != number % 3 {
                 continue;
             }
@@ -104,7 +104,7 @@ pub fn on_cpu<T: Scalar>(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
-/// All matrices in chosen formats, by a way of exchanges between GPUs.
+/// All matrices in chosen formats, by a route between GPUs.
 #[cfg(feature = "cuda")]
 pub fn on_gpus<T: Scalar>(communicator: &Communicator, gpu: &host::executor::Cuda, route: Route) -> Result<(), Error> {
     for (number, (name, matrix)) in matrices::<T>().iter().enumerate() {
@@ -147,11 +147,11 @@ pub fn on_emulator(communicator: &Communicator) -> Result<(), Error> {
     small_on::<warp_spmv::Complex<f64>, _>(communicator, &executor)
 }
 
-/// Halos of nothing, of one element, and of all elements that a rank does not have.
+/// Halos that are empty, have one element, or have all elements that a rank does not own.
 pub fn halos(communicator: &Communicator) -> Result<(), Error> {
     let (rank, ranks) = (communicator.rank(), communicator.ranks());
     let count = 3 * ranks as u32;
-    // Entries in the columns from `below` before the diagonal to it, or in all.
+    // Entries in the columns from `below` before the diagonal up to it, or in all.
     let matrix = |below: Option<u32>| {
         let of_row = |row: u32| match below {
             Some(below) => row.saturating_sub(below)..row + 1,
@@ -167,7 +167,7 @@ pub fn halos(communicator: &Communicator) -> Result<(), Error> {
     for (below, halo, sent) in [
         (Some(0), 0, 0),
         (Some(1), usize::from(rank > 0), usize::from(rank + 1 < ranks)),
-        // Each element goes to every other rank.
+        // Each element is sent to every other rank.
         (None, others, others),
     ] {
         let matrix = matrix(below);
@@ -182,7 +182,7 @@ pub fn halos(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
-/// Products with several vectors at once, of more and of fewer than before, and with one in between.
+/// Products with several vectors at once, more and fewer than before, and with one in between.
 pub fn several_vectors(communicator: &Communicator) -> Result<(), Error> {
     type T = warp_spmv::Complex<f64>;
     let rank = communicator.rank();
@@ -211,7 +211,7 @@ pub fn several_vectors(communicator: &Communicator) -> Result<(), Error> {
                 assert!(verification.passed(), "{name}, vector {vector} of {vectors}: {verification:?}");
             }
         }
-        // That one rank has such a format is known to all.
+        // All ranks learn that one of them has such a format.
         let local = if rank == 0 { Format::Coo16 } else { Format::SELL_P };
         let options = MatrixOptions { local, ..options };
         let (own, distribution) = (Rows::of(&matrix, rows.of(rank))?, Distribution { rows, columns });
@@ -222,11 +222,11 @@ pub fn several_vectors(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sums over the elements of a product that are added up with it, of rows that need other ranks and of others.
+/// Sums over the elements of a product computed with it, for rows that need other ranks and for others.
 pub fn sums_with_products(communicator: &Communicator) -> Result<(), Error> {
     let (rank, ranks) = (communicator.rank(), communicator.ranks());
     let emulator = Emulated::new(rank as u64);
-    // Few rows of a rank have entries of other ranks, or most of them.
+    // Few rows of a rank have entries of other ranks, or most of them have.
     for (grid, few) in [([4, 24 * ranks], true), ([20, ranks], false)] {
         let matrix = laplacian::<f64>(&grid);
         let size = matrix.rows();
@@ -265,7 +265,7 @@ pub fn sums_with_products(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
-/// The matrix of a row for each rank and one more, with all entries, and its distribution.
+/// A dense matrix with one row more than there are ranks, and its distribution.
 fn all_of_all(communicator: &Communicator) -> Result<(Csr<f64>, Distribution), Error> {
     let size = communicator.ranks() + 1;
     let places: Vec<_> = (0..size * size).collect();
@@ -275,7 +275,7 @@ fn all_of_all(communicator: &Communicator) -> Result<(Csr<f64>, Distribution), E
     Ok((matrix, Distribution::square(Ranges::even(size as u64, communicator.ranks())?)))
 }
 
-/// Where no rank is on a GPU, elements go through the host, and the matrix says so; other ways are refused.
+/// Without a GPU on any rank, elements go through the host, and the matrix reports that; other routes are rejected.
 pub fn ways(communicator: &Communicator) -> Result<(), Error> {
     let (matrix, distribution) = all_of_all(communicator)?;
     let alone = communicator.ranks() == 1;
@@ -294,13 +294,13 @@ pub fn ways(communicator: &Communicator) -> Result<(), Error> {
             Err(error) => return Err(error),
         };
         assert!(alone || matches!(route, Route::Auto | Route::Host));
-        assert_eq!(*matrix.engine() == Engine::Host { reason: "it was asked for".into() }, route == Route::Host);
+        assert_eq!(*matrix.engine() == Engine::Host { reason: "it was requested".into() }, route == Route::Host);
         assert!(matrix.engine().to_string().starts_with("through the host: "));
     }
     Ok(())
 }
 
-/// A product that is watched is the same, and its steps are in the order in which they depend on each other.
+/// A timed product has the same result, and its steps are in the order of their dependencies.
 pub fn timelines(communicator: &Communicator) -> Result<(), Error> {
     let (matrix, distribution) = all_of_all(communicator)?;
     let own = distribution.rows.of(communicator.rank());
@@ -325,7 +325,8 @@ pub fn timelines(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
-/// No rank has more than its own rows: it finds the ranges from the lengths of some, and makes those that it gets.
+/// Each rank holds only its own rows: it computes the ranges from the lengths of some, and generates the rows that it
+/// receives.
 pub fn generated_rows(communicator: &Communicator) -> Result<(), Error> {
     let rank = communicator.rank();
     let generator: Generator = "pareto:rows=2600,k=1.1,seed=5".parse().unwrap();
@@ -341,7 +342,7 @@ pub fn generated_rows(communicator: &Communicator) -> Result<(), Error> {
     assert_eq!(rows_of(&ranges)?, Rows::of(&whole, ranges.of(rank))?);
     let distribution = Distribution::square(ranges);
     check(communicator, &Cpu::new(), ("generated", &whole), distribution.clone(), &MatrixOptions::default())?;
-    // What a rank finds for itself is what is known of the whole.
+    // A rank's own result agrees with that for the whole.
     let (own, cpu) = (rows_of(&distribution.rows)?, Cpu::new());
     let statistics = Statistics::new(&whole, &distribution)?;
     let distributed = DistributedMatrix::new(communicator, &cpu, distribution, own, &MatrixOptions::default())?;

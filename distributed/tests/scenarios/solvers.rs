@@ -1,4 +1,4 @@
-//! Solvers over distributed operators: the same answers as alone.
+//! Solvers over distributed operators: the same results as on one rank.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::shared::solver::{
     laplacian_spectrum, options, relative_residual,
 };
 
-/// A matrix, divided as its rows' lengths say.
+/// A matrix, divided by its row lengths.
 struct System<T: Scalar> {
     matrix: Csr<T>,
     ranges: Ranges,
@@ -44,7 +44,7 @@ impl<T: Scalar> System<T> {
     }
 }
 
-/// Solves on all ranks, and returns what came of it with the whole x.
+/// Solves on all ranks, and returns the report with the whole x.
 fn solve<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
@@ -84,7 +84,7 @@ fn alone<T: Scalar>(
     method.solve(&mut solver, &b.to_vec(), &mut vec![T::ZERO; b.len()]).unwrap()
 }
 
-/// Checks that the ranks together solve as one does, with the same bits every time.
+/// Checks that all ranks together solve like a single one, with the same bits every time.
 fn check<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
@@ -113,7 +113,7 @@ fn check<T: Scalar, E: Executor>(
     Ok(())
 }
 
-/// Each method with a matrix that it is for.
+/// Each method with a matrix of its kind.
 fn check_methods<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
@@ -122,7 +122,7 @@ fn check_methods<T: Scalar, E: Executor>(
     let complex = T::COMPLEX;
     for &grid in grids {
         for &method in MethodName::ALL {
-            // The indefinite ones lie between eigenvalues, of which there must be some.
+            // The indefinite matrices lie between eigenvalues, of which there must be some.
             let small = grid.iter().product::<usize>() < 8;
             let family: Family<T> = match method {
                 MethodName::Minres if complex && !small => hermitian_indefinite,
@@ -132,7 +132,7 @@ fn check_methods<T: Scalar, E: Executor>(
                 _ if complex => hermitian,
                 _ => laplacian,
             };
-            // How long it takes there is chance.
+            // The number of its iterations depends on rounding.
             let as_alone = method != MethodName::Bicgstab;
             check(communicator, executor, (family, grid), (method, None), as_alone)?;
         }
@@ -141,14 +141,14 @@ fn check_methods<T: Scalar, E: Executor>(
 }
 
 pub fn methods(communicator: &Communicator) -> Result<(), Error> {
-    // Of the smallest some ranks have no rows.
+    // With the smallest grid, some ranks have no rows.
     let grids: &[&[usize]] = &[&[5], &[12, 9]];
     check_methods::<f64, _>(communicator, &Cpu::new(), grids)?;
     check_methods::<f32, _>(communicator, &Cpu::new(), &[&[12, 9]])?;
     check_methods::<Complex<f64>, _>(communicator, &Cpu::new(), grids)
 }
 
-/// On GPUs, by the way of exchanges that is the best there.
+/// On GPUs, by the best available route.
 #[cfg(feature = "cuda")]
 pub fn on_gpus(communicator: &Communicator, gpu: &host::executor::Cuda) -> Result<(), Error> {
     check_methods::<f64, _>(communicator, gpu, &[&[5], &[12, 9]])?;
@@ -161,7 +161,7 @@ pub fn on_emulator(communicator: &Communicator) -> Result<(), Error> {
     check(communicator, &executor, (hermitian::<Complex<f32>>, &[7]), (MethodName::Gmres, None), true)
 }
 
-/// Those that are made of each rank's own block.
+/// Preconditioners made from each rank's own block.
 pub fn preconditioners(communicator: &Communicator) -> Result<(), Error> {
     let cpu = Cpu::new();
     for name in ["jacobi", "block-jacobi-4", "ilu0", "neumann-3"] {
@@ -173,7 +173,7 @@ pub fn preconditioners(communicator: &Communicator) -> Result<(), Error> {
     check(communicator, &cpu, (laplacian::<f64>, &[12, 9]), (MethodName::Cg, Some("ic0".parse()?)), false)
 }
 
-/// What may differ from rank to rank, the clock and a callback, ends all in the same iteration.
+/// Conditions that may differ between ranks, the clock and a callback, end all in the same iteration.
 pub fn limits(communicator: &Communicator) -> Result<(), Error> {
     let system = System::<f64>::new(communicator, laplacian, &[200]);
     let last = communicator.rank() + 1 == communicator.ranks();
@@ -204,7 +204,7 @@ pub fn eigenvalues(communicator: &Communicator) -> Result<(), Error> {
     let mut operator = system.own(communicator, &cpu)?;
     let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6 * most, "{value}, {expected}");
 
-    // From the same vector, whatever the ranks.
+    // From the same vector, for any division.
     let mut plan = Plan::with_format(&cpu, system.matrix.clone(), Format::CSR_SCALAR)?;
     let expected = SpectralBounds::estimate(&cpu, &mut plan, None, 10)?;
     let bounds = SpectralBounds::estimate(&cpu, &mut operator, None, 10)?;

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Draws how one matrix lies in memory in each storage format: the pictures of ../formats.md, beside this file.
+"""Draws the memory layout of one matrix in each storage format: the figures of ../formats.md, beside this file.
 
 The arrays are built here by the rules of host/src/format, for warps of LANES lanes.
 """
 
 from pathlib import Path
 
-LANES = 2  # of a warp; 32 in the library
+LANES = 2  # per warp; 32 in the library
 SLICE = 2 * LANES  # rows per slice of SELL-16 and of the clustered formats
-STRIDE = 32  # what the strides of ELL and DIA are multiples of
+STRIDE = 32  # the strides of ELL and DIA are multiples of this
 
 # The matrix: symmetric, with its diagonal and seven pairs of equal entries.
 N = 8
@@ -19,10 +19,10 @@ ROWS = [[(j, A[i, j]) for j in range(N) if (i, j) in A] for i in range(N)]
 ENTRIES = [(i, j, value) for i in range(N) for j, value in ROWS[i]]
 OFFSETS = [sum(map(len, ROWS[:i])) for i in range(N + 1)]
 
-# A colour for each row: the light scheme of Paul Tol, whose colours differ for colour-blind readers.
+# One colour per row: the light scheme of Paul Tol, which colour-blind readers can distinguish.
 COLOURS = ["#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00"]
 PLAIN, INK, SHARES = "#FFFFFF", "#1A1A1A", ["#E2E2E2", "#C9C9C9"]
-W, H = 24, 22  # of a cell
+W, H = 24, 22  # size of a cell
 SANS = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 
@@ -48,7 +48,7 @@ class Drawing:
         )
 
     def cell(self, x, y, words, row=None, width=W):
-        """A cell in the colour of a row, plain without one, or hatched where `row` is "padding"."""
+        """Draws a cell in the colour of a row, plain without one, or hatched if `row` is "padding"."""
         fill = "url(#padding)" if row == "padding" else PLAIN if row is None else COLOURS[row]
         self.box(x, y, width, H, fill)
         if words != "":
@@ -59,18 +59,18 @@ class Drawing:
             self.cell(x + number * width, y, words, row, width)
 
     def array(self, x, y, name, of, cells, left=140, width=W):
-        """An array with its name and type to its left."""
+        """Draws an array with its name and type to its left."""
         self.text(x, y + H / 2 + 4.5, name, mono=True)
         self.text(x + left - 8, y + H / 2 + 4.5, of, "end", mono=True)
         self.cells(x + left, y, cells, width)
 
     def share(self, x, y, cells, words, number, width=W):
-        """A share of some cells of an array, below it."""
+        """Draws a share of some cells of an array, below it."""
         self.box(x + 1, y, cells * width - 2, 18, SHARES[number % 2], 0.5)
         self.text(x + cells * width / 2, y + 13.5, words, "middle")
 
     def bracket(self, x, y, width, words):
-        """A bracket over some cells, with words above it."""
+        """Draws a bracket over some cells, with words above it."""
         self.parts.append(f'<path d="M{x + 2:g} {y:g}v-5h{width - 4:g}v5" fill="none" stroke="{INK}"/>')
         self.text(x + width / 2, y - 9, words, "middle")
 
@@ -78,7 +78,7 @@ class Drawing:
         self.parts.append(f'<path d="M{x:g} {y:g}v{length:g}m-3.5 -5l3.5 5l3.5 -5" fill="none" stroke="{INK}"/>')
 
     def grid(self, x, y, columns, name, of, width=W, arrows=True):
-        """Columns of places, each stored from top to bottom, one after the other."""
+        """Draws columns of slots, stored consecutively, each from top to bottom."""
         self.text(x, y - 24, f"{name} {of}".strip(), mono=True)
         for number, cells in enumerate(columns):
             if arrows:
@@ -104,13 +104,13 @@ def padded(cells, length):
 
 
 def columns_of(rows, width, item):
-    """The columns of places of some rows, in ELLPACK; `item` is 0 for the columns and 1 for the values."""
+    """Returns the columns of slots of some rows in ELLPACK; `item` is 0 for the columns and 1 for the values."""
     table = [padded([(entry[item], row) for entry in ROWS[row]][:width], width) for row in rows]
     return [[cells[place] for cells in table] for place in range(width)]
 
 
 def beyond(drawing, x, y, columns):
-    """The places between the last row and the stride."""
+    """Draws the slots between the last row and the stride."""
     for column in range(columns):
         drawing.box(x + column * W, y, W, 12, "url(#padding)")
 
@@ -164,7 +164,7 @@ def csr():
 
 
 def merge_path(items, worker):
-    """Shares of so many rows and entries: the end of row i is item OFFSETS[i + 1] + i."""
+    """Returns shares of `items` rows and entries: the end of row i is item OFFSETS[i + 1] + i."""
     ends = [OFFSETS[i + 1] + i for i in range(N)]
     total = N + len(ENTRIES)
     shares = []
@@ -227,12 +227,12 @@ def sell_p():
 
 
 def lane_order(rows):
-    """Rows of a slice in the order in which halves of words and values lie: rows l and l + LANES for each lane l."""
+    """Returns rows of a slice in the order of their halves of words and values: rows l and l + LANES for each lane l."""
     return [rows[lane + half * LANES] for lane in range(LANES) for half in range(2)]
 
 
 def words_and_values(d, x, y, places):
-    """Halves of words and values of columns of places; a row of a place is (row, half, value) or (row, None, None)."""
+    """Draws halves of words and values of columns of slots; a slot of a row is (row, half, value) or (row, None, None)."""
     width = SLICE * W
     for number, place in enumerate(places):
         at = x + number * width
@@ -392,7 +392,7 @@ def hyb():
 
 
 def word_cells(d, x, y, cells):
-    """Words of CMRS: the column above, the row in the strip below."""
+    """Draws words of CMRS: the column above, the row in the strip below."""
     for number, (column, row, colour) in enumerate(cells):
         d.cell(x + number * W, y, column, colour)
         d.cell(x + number * W, y + H, row, colour)
@@ -419,7 +419,7 @@ def cmrs():
     begins = [0, len(strips[0]), len(stored)]
     d.array(x, y + 78, "strip_offsets", "u32", [(begin, None) for begin in begins], left)
     d.text(x + left + 92, y + 93.5, "A word is 16 times the column plus the row in the strip.")
-    # Padded: steps of 8 places, 2 partial sums a row.
+    # Padded: steps of 8 slots, 2 partial sums per row.
     step, sums = 8, 2
     entries = [(j, i % height, i, value) for i, j, value in ENTRIES if i < height]
     steps = max(-(-len(entries) // step), -(-max(len(ROWS[i]) for i in range(height)) // sums))
@@ -448,12 +448,12 @@ def cmrs():
 
 
 def blocks_of(block_row):
-    """The block columns of a block row, with blocks of 2 x 2."""
+    """Returns the block columns of a block row, with blocks of 2 x 2."""
     return sorted({j // 2 for i, j in A if i // 2 == block_row})
 
 
 def block_word(block_row, block, word):
-    """The places of a block's column: a word of two values."""
+    """Returns the slots of a block's column: a word of two values."""
     rows = [2 * block_row, 2 * block_row + 1]
     column = 2 * block + word
     return [(A[row, column], row) if (row, column) in A else ("", "padding") for row in rows]
@@ -518,7 +518,7 @@ PARTS = [[0, 1, 4, 5], [2, 3, 6, 7]]  # rows that share columns
 
 
 def part_drawing(d, x, y, name, lists, places):
-    """A part: its lists to the left, its places to the right."""
+    """Draws a part: its lists to the left, its slots to the right."""
     d.text(x, y + 8, name, bold=True)
     for number, (words, cells) in enumerate(lists.items()):
         d.text(x, y + 32 + number * 48, words, mono=True)
@@ -548,7 +548,7 @@ def clustered():
 
 
 def symmetric_part(part):
-    """The rows of a part by position, its halo, and its places: who stores a pair, and in which step."""
+    """Returns the rows of a part by position, its halo, and its slots: the row that stores each pair, per step."""
     inside = {row: [j for j, _ in ROWS[row] if j in part and j != row] for row in part}
     wanted = {row: len(pairs) for row, pairs in inside.items()}
     owned = {row: [j for j, _ in ROWS[row] if j == row or j not in part] for row in part}
@@ -565,7 +565,7 @@ def symmetric_part(part):
     while any(left.values()):
         taken, step = set(), []
         for row in rows:
-            # An entry that stands for a pair comes first, unless another one of the step adds to the same sum.
+            # An entry that stands for a pair takes precedence, unless another one of the step adds to the same sum.
             pairs = {j for j in left[row] if j in part and j != row}
             free = [j for j in left[row] if j not in pairs & taken]
             if not free:

@@ -1,4 +1,4 @@
-//! The header and the table of sections, as bytes. `docs/container.md` is the same in words.
+//! The header and the table of sections, as bytes. `docs/container.md` describes the same in words.
 
 use super::sections::Section;
 use super::summary::Summary;
@@ -8,33 +8,33 @@ use crate::quote::quote;
 use host::error::Error;
 use host::parallel;
 
-/// What every container begins with. The first byte is no text, and the last two are lost when a file is
-/// transferred as one.
+/// The first bytes of every container. The first byte is not text, and the last two change if a file is transferred as
+/// text.
 const MAGIC: &[u8] = b"\x89WSPMV\r\n";
 
-/// The version that is written, and the latest that is read.
+/// The version written, and the latest one that can be read.
 const VERSION: u32 = 1;
 
-/// Bytes of the header, without the table.
+/// Bytes of the header, excluding the table.
 const HEADER: usize = 128;
 
-/// Bytes of an entry of the table.
+/// Bytes per entry of the table.
 const ENTRY: usize = 64;
 
-/// Where the checksum of header and table is: the last bytes of the header.
+/// The position of the checksum of header and table: the last bytes of the header.
 const CHECKSUM_AT: usize = HEADER - 4;
 
-/// More than any format has.
+/// More sections than any format has.
 const MOST_SECTIONS: usize = 64;
 
-/// Every section begins at a multiple of this.
+/// Every section begins at a multiple of this number.
 const ALIGNMENT: usize = 64;
 
-/// Bytes that names have room for: of a format, and of a section.
+/// Maximum number of bytes of names: of a format, and of a section.
 const FORMAT_NAME: usize = 16;
 const SECTION_NAME: usize = 24;
 
-/// The types of elements, all of them, in the order of their numbers.
+/// All element types, in the order of their codes.
 const TYPES: [ElementType; 12] = [
     ElementType::Uint8,
     ElementType::Uint16,
@@ -50,7 +50,7 @@ const TYPES: [ElementType; 12] = [
     ElementType::Complex128,
 ];
 
-/// Bytes that one thread computes a checksum of.
+/// Bytes per chunk for parallel checksums.
 const CHECKSUM_CHUNK: usize = 1 << 20;
 
 /// Header and table.
@@ -61,7 +61,7 @@ pub(super) struct Layout {
     entries: Vec<Entry>,
 }
 
-/// A section apart from its elements.
+/// A section without its elements.
 pub(super) struct Outline<'a> {
     pub name: &'a str,
     pub element: ElementType,
@@ -78,12 +78,12 @@ struct Entry {
     begin: u64,
 }
 
-/// Whether bytes begin as a container does.
+/// Whether bytes begin like a container.
 pub(crate) fn is_container(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// The zeros that bring a position to the next multiple of [`ALIGNMENT`].
+/// The zeros that pad a position to the next multiple of [`ALIGNMENT`].
 pub(super) fn padding(at: usize) -> Vec<u8> {
     vec![0; at.next_multiple_of(ALIGNMENT) - at]
 }
@@ -101,7 +101,7 @@ pub(super) fn checksum(bytes: &[u8]) -> Result<u32, Error> {
     Ok(whole.finalize())
 }
 
-/// CRC-32 of the header up to its checksum and of the table.
+/// CRC-32 of the header up to its checksum, and of the table.
 fn head_checksum(head: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&head[..CHECKSUM_AT]);
@@ -109,36 +109,36 @@ fn head_checksum(head: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// A name with zeros behind it. None of ours is longer.
+/// A name padded with zeros. No name of ours is longer.
 fn padded<const N: usize>(name: &str) -> [u8; N] {
     let mut padded = [0; N];
     padded.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
     padded
 }
 
-/// A name without the zeros behind it.
+/// A name without padding.
 fn trimmed(name: &[u8]) -> &str {
     let end = name.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    // `parse` lets only ASCII pass.
+    // `parse` accepts only ASCII.
     str::from_utf8(&name[..end]).unwrap_or_default()
 }
 
-/// The number that stands for a type in a file: its place in [`TYPES`], from 1.
+/// The code of a type in a file: its one-based index in [`TYPES`].
 fn code(element: ElementType) -> u8 {
     TYPES.iter().zip(1..).find_map(|(&known, code)| (known == element).then_some(code)).unwrap_or_default()
 }
 
-/// The type that a number in a file stands for.
+/// The type with a code in a file.
 fn element_type(code: u8) -> Result<ElementType, String> {
     let place = usize::from(code).checked_sub(1);
     place.and_then(|place| TYPES.get(place)).copied().ok_or_else(|| format!("unknown element type {code}"))
 }
 
-/// Takes a head apart from the front.
+/// Takes fields from the front of a head.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The next bytes. `parse` has made sure that there are so many.
+    /// The next bytes. `parse` has checked that there are enough.
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         let (taken, rest) = self.0.split_at(N);
@@ -161,7 +161,7 @@ impl<'a> Fields<'a> {
         if name[0] != 0 && zeros.clone().all(|&byte| byte == 0) {
             Ok(name)
         } else {
-            Err(format!("{} is no name", quote(&name)))
+            Err(format!("{} is not a name", quote(&name)))
         }
     }
 
@@ -171,7 +171,7 @@ impl<'a> Fields<'a> {
 }
 
 impl Layout {
-    /// The layout of a file with these sections, one behind the other. O(bytes) for the checksums.
+    /// The layout of a file with these sections in order. O(bytes) for the checksums.
     pub(super) fn new(format: &str, summary: &Summary, sections: &[Section<'_>]) -> Result<Self, Error> {
         let mut outlines = Vec::with_capacity(sections.len());
         for Section { name, element, bytes } in sections {
@@ -181,7 +181,7 @@ impl Layout {
         Ok(Self::of_outlines(format, summary, &outlines))
     }
 
-    /// The layout of a file with sections of which this is known.
+    /// The layout of a file with the sections of these outlines.
     pub(super) fn of_outlines(format: &str, summary: &Summary, sections: &[Outline<'_>]) -> Self {
         let mut at = (HEADER + ENTRY * sections.len()) as u64;
         let mut entries = Vec::with_capacity(sections.len());
@@ -193,7 +193,7 @@ impl Layout {
         Self { format: padded(format), summary: *summary, length: at, entries }
     }
 
-    /// Header and table as they are in the file.
+    /// Header and table as bytes of the file.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let Summary { rows, columns, stored, values, offset_width } = self.summary;
         let mut bytes = MAGIC.to_vec();
@@ -218,7 +218,7 @@ impl Layout {
         bytes
     }
 
-    /// Reads header and table, and makes sure that the sections are where they should be in the file.
+    /// Reads header and table, and checks the positions of the sections in the file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let found = bytes.len();
         let truncated = |expected| format!("the file is truncated: {found} bytes of {expected}");
@@ -229,7 +229,7 @@ impl Layout {
         let mut fields = Fields(bytes.get(MAGIC.len()..HEADER).ok_or_else(|| truncated(format!("at least {HEADER}")))?);
         let version = fields.u32();
         if version > VERSION {
-            return Err(format!("a container of version {version}, and this program knows them up to {VERSION}"));
+            return Err(format!("a container of version {version}, but this program supports up to {VERSION}"));
         }
         let sections = fields.u32() as usize;
         if sections > MOST_SECTIONS {
@@ -248,7 +248,7 @@ impl Layout {
         let [values, offset_width] = fields.take();
         fields.zeros::<58>()?;
         // A row takes memory wherever the matrix goes from here, a column in the x that it is multiplied with, and not every
-        // format has arrays as long as these.
+        // format has arrays this long.
         check_dimension("rows", rows, found)?;
         check_dimension("columns", columns, found)?;
         if (found as u64) < length {
@@ -266,13 +266,13 @@ impl Layout {
             let (checksum, elements, begin) = (fields.u32(), fields.u64(), fields.u64());
             fields.zeros::<16>()?;
             let expected = end.next_multiple_of(ALIGNMENT);
-            // Nothing is left between sections but zeros, so that no byte of the file can be altered unnoticed.
+            // There are only zeros between sections, so that no byte of the file can be altered unnoticed.
             if begin != expected as u64 {
                 return Err(format!("section '{}' begins at byte {begin}, expected {expected}", trimmed(&name)));
             }
             let section_end = elements.checked_mul(element.width() as u64).and_then(|bytes| bytes.checked_add(begin));
             let Some(section_end) = section_end.filter(|&section_end| section_end <= length) else {
-                return Err(format!("section '{}' ends behind the end of the file", trimmed(&name)));
+                return Err(format!("section '{}' ends beyond the end of the file", trimmed(&name)));
             };
             if bytes[end..expected].iter().any(|&byte| byte != 0) {
                 return Err(format!("the file is altered: a byte before section '{}' is not 0", trimmed(&name)));
@@ -298,7 +298,7 @@ impl Layout {
         trimmed(&self.format)
     }
 
-    /// The arrays of a file with this layout, which match their checksums.
+    /// The arrays of a file with this layout, after checking their checksums.
     pub(super) fn arrays<'a>(&'a self, bytes: &'a [u8]) -> Result<Vec<Array<'a>>, String> {
         let arrays = self.unchecked_arrays(bytes);
         for (number, array) in arrays.iter().enumerate() {
@@ -307,7 +307,7 @@ impl Layout {
         Ok(arrays)
     }
 
-    /// The arrays of a file with this layout, of which nobody has read anything yet.
+    /// The arrays of a file with this layout, without reading them.
     pub(super) fn unchecked_arrays<'a>(&'a self, bytes: &'a [u8]) -> Vec<Array<'a>> {
         let array = |entry: &'a Entry| {
             let begin = entry.begin as usize;
@@ -317,7 +317,7 @@ impl Layout {
         self.entries.iter().map(array).collect()
     }
 
-    /// Checks the checksum that the array of a section was found to have.
+    /// Compares the computed checksum of a section's array with the stored one.
     pub(super) fn check_sum(&self, section: usize, found: u32) -> Result<(), String> {
         let Entry { name, checksum, .. } = &self.entries[section];
         match found == *checksum {
@@ -326,17 +326,17 @@ impl Layout {
         }
     }
 
-    /// The section of a name.
+    /// The section with a name.
     pub(super) fn section(&self, name: &str) -> Option<usize> {
         self.entries.iter().position(|entry| trimmed(&entry.name) == name)
     }
 
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Where a section begins in the file.
+    /// The position of a section in the file.
     pub(super) fn begin(&self, section: usize) -> u64 {
         self.entries[section].begin
     }

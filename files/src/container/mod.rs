@@ -1,7 +1,8 @@
 //! Containers: a matrix in its storage format, array by array, ready to be mapped. `docs/container.md` describes
 //! them byte by byte.
 //!
-//! `layout` is the header and the table of sections, `sections` the arrays; which of them a format has is among its own files.
+//! `layout` is the header and the table of sections, `sections` the arrays; which of them a format has is defined in the
+//! format's own files.
 #![forbid(unsafe_code)]
 
 pub(super) mod layout;
@@ -32,21 +33,21 @@ pub use rows::{ContainerRows, PartSum};
 
 /// Writes a matrix in CSR as a container. O(bytes).
 ///
-/// The file appears under its name only when it is complete. On an error nothing is left behind, and a file
-/// that was there is untouched; one that is replaced hands on its permissions.
+/// The file appears under its name only when it is complete. On an error nothing is left behind, and an existing file
+/// is untouched; a replaced file passes on its permissions.
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory or a write-protected file; when memory runs out.
+/// The system's error; also when `path` is a directory or a write-protected file, or memory runs out.
 pub fn write_container<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
     let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
     let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width: matrix.row_offsets().width() };
     write(path.as_ref(), CSR, &summary, &sections::of_csr(matrix))
 }
 
-/// Writes a matrix as a container, in the storage format that it has; narrow values are widened. As [`write_container`].
+/// Writes a matrix as a container, in its storage format; narrow values are widened. Otherwise as [`write_container`].
 ///
 /// # Errors
-/// As [`write_container`].
+/// As for [`write_container`].
 pub fn write_container_matrix<T: Number>(path: impl AsRef<Path>, matrix: &Matrix<T>) -> Result<(), Error> {
     if let Matrix::Narrow(narrow) = matrix {
         return write_container_matrix(path, &narrow.widened()?);
@@ -75,22 +76,22 @@ fn write(path: &Path, format: &str, summary: &Summary, sections: &[Section<'_>])
 /// Reads a matrix from a container of any storage format as [`read_container_matrix`] does, and converts it to CSR.
 ///
 /// # Errors
-/// As [`read_container_matrix`].
+/// As for [`read_container_matrix`].
 pub fn read_container<T: Number>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> {
     read_container_matrix::<T>(path)?.into_csr()
 }
 
-/// Reads a matrix from a container, in the storage format that it has there; but in CSR where the file has values in
-/// another precision, because how a matrix is stored depends on it. They are rounded then. In parallel, O(bytes);
-/// takes the memory of the matrix, and where values are rounded that of the matrix as stored and in CSR besides.
+/// Reads a matrix from a container, in the storage format of the file. If the file has values in another precision, the
+/// values are rounded and the result is in CSR, because the storage of a matrix depends on the precision. In parallel,
+/// O(bytes); takes the memory of the matrix and, if values are rounded, also that of the matrix as stored and in CSR.
 ///
-/// The file is mapped where that is possible: do not truncate it meanwhile, because a process that reads a map behind
-/// the end of its file is ended by the system.
+/// The file is mapped if possible: do not truncate it meanwhile, because the system kills a process that reads a map
+/// beyond the end of its file.
 ///
 /// # Errors
-/// When the file cannot be read, with what the system said; when it is no container, is of a later version,
-/// holds an unknown format, is truncated or altered, or holds arrays that are no matrix, with which of these it is;
-/// when memory runs out.
+/// The system's error if the file cannot be read. Also when it is not a container, is of a later version, has an
+/// unknown format, is truncated or altered, or has arrays that do not form a matrix (the error says which), and when
+/// memory runs out.
 pub fn read_container_matrix<T: Number>(path: impl AsRef<Path>) -> Result<Matrix<T>, Error> {
     let path = path.as_ref();
     let (matrix, _) = parse(&Contents::of(path, &ReadOptions::default())?, path, &ReadOptions::default())?;
@@ -123,7 +124,7 @@ pub(super) fn parse<T: Number>(
     Ok(matrix)
 }
 
-/// Makes sure that `T` can hold values of a type.
+/// Checks that `T` can hold values of a type.
 fn check_values<T: Number>(values: ElementType) -> Result<(), String> {
     match (field_of(values), values) {
         (Field::Complex, _) if !T::COMPLEX => Err(COMPLEX_VALUES.into()),
@@ -132,7 +133,7 @@ fn check_values<T: Number>(values: ElementType) -> Result<(), String> {
     }
 }
 
-/// What values of a type are.
+/// The field of values of a type.
 fn field_of(values: ElementType) -> Field {
     match values {
         ElementType::Complex64 | ElementType::Complex128 => Field::Complex,
@@ -140,7 +141,7 @@ fn field_of(values: ElementType) -> Field {
     }
 }
 
-/// Values that one thread checks at a time.
+/// Values that a thread checks at a time.
 const ROUNDED_AT_ONCE: usize = 1 << 14;
 
 /// The matrix in CSR with its values rounded, none of them beyond the range.
@@ -155,17 +156,17 @@ fn round<U: Number, T: Number>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
     }
 }
 
-/// The name of CSR, which all values are read from in any precision.
+/// The name of CSR, whose values are read in any precision.
 const CSR: &str = "CSR";
 
-/// The matrix that a file with this layout holds, every invariant checked.
+/// The matrix in a file with this layout, with every invariant checked.
 fn read_matrix<T: Number>(layout: &Layout, bytes: &[u8]) -> Result<Matrix<T>, String> {
     let Summary { rows, columns, stored, .. } = layout.summary;
     let mut sections = Sections::new(layout.format(), layout.summary, layout.arrays(bytes)?);
     let matrix = Matrix::read(layout.format(), rows, columns, &mut sections)?;
     sections.finish()?;
     if matrix.nnz() != stored {
-        return Err(format!("the header says {stored} entries, the arrays have {}", matrix.nnz()));
+        return Err(format!("the header has {stored} entries, but the arrays have {}", matrix.nnz()));
     }
     Ok(matrix)
 }

@@ -1,4 +1,4 @@
-//! A container of which several readers read some rows each.
+//! A container shared by several readers, each of which reads some of its rows.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ use host::memory::collect;
 /// The arrays of CSR, in the order of a file.
 pub(super) const ARRAYS: [&str; 3] = ["row_offsets", "column_indices", "values"];
 
-/// CRC-32 of some bytes, and how many they are.
+/// CRC-32 of some bytes, and their number.
 pub type PartSum = [u64; 2];
 
-/// A container with a matrix in CSR, of which several readers read some rows each: only the bytes of the header and of these
-/// rows are looked at, where the file can be mapped.
+/// A container with a CSR matrix, shared by several readers, each of which reads some of its rows: if the file can be
+/// mapped, only the bytes of the header and of these rows are accessed.
 ///
-/// The checksums of the file are those of whole arrays: readers of all rows together put theirs
-/// [together](Self::check_entry_sums).
+/// The checksums in the file are of whole arrays: readers of all rows together [combine](Self::check_entry_sums)
+/// theirs.
 pub struct ContainerRows {
     path: PathBuf,
     contents: Contents,
     layout: Layout,
-    /// The places of the arrays in the table.
+    /// The indices of the arrays in the table.
     sections: [usize; 3],
 }
 
 impl ContainerRows {
-    /// The rows of a container; or its contents again and the storage format that it has, which is not CSR.
+    /// The rows of a container; or its contents and its storage format, if that is not CSR.
     pub(crate) fn new(contents: Contents, path: &Path) -> Result<Result<Self, (Contents, String)>, Error> {
         let parse = || {
             let layout = Layout::parse(&contents)?;
@@ -50,16 +50,16 @@ impl ContainerRows {
         })
     }
 
-    /// What the file says of its matrix.
+    /// The header of the matrix.
     pub fn header(&self) -> Header {
         let Summary { rows, columns, stored, values, .. } = self.layout.summary;
         Header { field: field_of(values), symmetry: Symmetry::General, rows, columns, entries: stored as u64 }
     }
 
-    /// Makes sure that `T` can be the type of the values.
+    /// Checks that the values can be read as `T`.
     ///
     /// # Errors
-    /// When the values are complex and `T` is not, or they are no real or complex numbers.
+    /// When the values are complex and `T` is not, or they are neither real nor complex numbers.
     pub fn check_values<T: Number>(&self) -> Result<(), Error> {
         check_values::<T>(self.layout.summary.values).map_err(|reason| self.wrong(reason))
     }
@@ -73,21 +73,21 @@ impl ContainerRows {
         self.layout.unchecked_arrays(&self.contents).swap_remove(self.sections[place])
     }
 
-    /// The checksum of some offsets, of which there is one more than there are rows.
+    /// The checksum of some offsets, of which there is one more than rows.
     ///
     /// # Errors
     /// When memory runs out.
     ///
     /// # Panics
-    /// When there are no such offsets.
+    /// When the range exceeds the offsets.
     pub fn offset_sum(&self, offsets: Range<u64>) -> Result<PartSum, Error> {
         sum_of(&self.array(0).part(offsets.start as usize..offsets.end as usize))
     }
 
-    /// Checks the [sums](Self::offset_sum) of ranges that are all offsets together, in their order.
+    /// Checks the [sums](Self::offset_sum) of ranges that cover all offsets, in order.
     ///
     /// # Errors
-    /// When the file is altered.
+    /// When the file has been altered.
     pub fn check_offset_sums(&self, sums: &[PartSum]) -> Result<(), Error> {
         self.check_sums(0, sums)
     }
@@ -97,14 +97,14 @@ impl ContainerRows {
         self.layout.check_sum(self.sections[array], found).map_err(|reason| self.wrong(reason))
     }
 
-    /// Where the entries of each row of a range begin, and where those of the last one end, in the arrays of the whole
-    /// matrix: they ascend, and none is beyond the entries.
+    /// Start of each row of a range, followed by the end of the last one, in the arrays of the whole matrix. The result
+    /// is ascending, and within the number of entries.
     ///
     /// # Errors
-    /// When they are none of a matrix, or memory runs out.
+    /// When these are not valid row offsets, or memory runs out.
     ///
     /// # Panics
-    /// When there are no such rows.
+    /// When the range exceeds the rows.
     pub fn offsets(&self, rows: Range<u64>) -> Result<Vec<u64>, Error> {
         let Summary { rows: all, stored, .. } = self.layout.summary;
         let part = self.array(0).part(rows.start as usize..rows.end as usize + 1);
@@ -119,7 +119,7 @@ impl ContainerRows {
             return wrong(0, format!("begins at {first}, expected 0"));
         }
         if last > stored as u64 || rows.end == all as u64 && last != stored as u64 {
-            return wrong(rows.end.saturating_sub(1), format!("ends at {last}, and there are {stored} entries"));
+            return wrong(rows.end.saturating_sub(1), format!("ends at {last}, but there are {stored} entries"));
         }
         Ok(offsets)
     }
@@ -130,29 +130,29 @@ impl ContainerRows {
     /// When memory runs out.
     ///
     /// # Panics
-    /// When there are no such entries.
+    /// When the range exceeds the entries.
     pub fn entry_sums(&self, entries: Range<u64>) -> Result<[PartSum; 2], Error> {
         let entries = entries.start as usize..entries.end as usize;
         Ok([sum_of(&self.array(1).part(entries.clone()))?, sum_of(&self.array(2).part(entries))?])
     }
 
-    /// Checks the [sums](Self::entry_sums) of ranges that are all entries together, in their order.
+    /// Checks the [sums](Self::entry_sums) of ranges that cover all entries, in order.
     ///
     /// # Errors
-    /// When the file is altered.
+    /// When the file has been altered.
     pub fn check_entry_sums(&self, sums: &[[PartSum; 2]]) -> Result<(), Error> {
         (0..2)
             .try_for_each(|array| self.check_sums(array + 1, &sums.iter().map(|sums| sums[array]).collect::<Vec<_>>()))
     }
 
-    /// The rows whose [offsets](Self::offsets) these are, as a matrix of their own with all columns. Values are rounded
-    /// where they are of another type.
+    /// The rows with these [offsets](Self::offsets), as a matrix of their own with all columns. Values of another type
+    /// are rounded.
     ///
     /// # Errors
-    /// When a column is not below their number or a value beyond the range of `T`, or memory runs out.
+    /// When a column is not less than the number of columns or a value is beyond the range of `T`, or memory runs out.
     ///
     /// # Panics
-    /// When there are no such entries.
+    /// When the offsets exceed the entries.
     pub fn rows<T: Number>(&self, offsets: &[u64]) -> Result<Csr<T>, Error> {
         let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
         let entries = first as usize..last as usize;
@@ -169,7 +169,7 @@ impl ContainerRows {
     }
 }
 
-/// Makes sure that a file has the arrays of CSR, and no others, each as long as the header says.
+/// Checks that a file has exactly the arrays of CSR, with the lengths given in the header.
 fn check(layout: &Layout, bytes: &[u8]) -> Result<[usize; 3], String> {
     let Summary { rows, stored, values, offset_width, .. } = layout.summary;
     let offsets = if offset_width == 8 { ElementType::Uint64 } else { ElementType::Uint32 };
@@ -190,9 +190,9 @@ fn check(layout: &Layout, bytes: &[u8]) -> Result<[usize; 3], String> {
     match arrays.iter().find(|array| !ARRAYS.contains(&array.name)) {
         Some(surplus) => Err(format!("section '{}' is not part of the format {CSR}", surplus.name)),
         None if offset_width != offsets.width() => {
-            Err(format!("the header says offsets of {offset_width} bytes, expected 4 or 8"))
+            Err(format!("the header has offsets of {offset_width} bytes, expected 4 or 8"))
         }
-        None if arrays.len() > ARRAYS.len() => Err("a section comes twice".into()),
+        None if arrays.len() > ARRAYS.len() => Err("a section is duplicated".into()),
         None => Ok(sections),
     }
 }
@@ -201,7 +201,7 @@ fn sum_of(part: &Array<'_>) -> Result<PartSum, Error> {
     Ok([checksum(part.bytes)?.into(), part.bytes.len() as u64])
 }
 
-/// The checksum of bytes one part after the other.
+/// The checksum of the concatenated parts.
 pub(super) fn combined(sums: &[PartSum]) -> u32 {
     let mut whole = crc32fast::Hasher::new();
     for &[sum, bytes] in sums {

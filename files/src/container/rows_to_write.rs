@@ -1,4 +1,4 @@
-//! Some rows of a matrix as their part of a container.
+//! A part of a container: some rows of a matrix.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -15,23 +15,23 @@ use host::format::{Csr, Offsets};
 /// Offsets that are made at a time.
 const OFFSETS_AT_ONCE: usize = 1 << 9;
 
-/// A writer's part of a container in CSR: some rows. The parts of all writers are the file that
+/// A writer's part of a container in CSR: some rows. The parts of all writers together are the file that
 /// [`write_container`](crate::write_container) writes.
 pub struct RowsToWrite<'a, T: Number> {
     matrix: &'a Csr<T>,
     first_row: u64,
     first_entry: u64,
     summary: Summary,
-    /// Whether the offset behind these rows is one of them.
+    /// Whether the offset after these rows is part of them.
     last: bool,
 }
 
 impl<'a, T: Number> RowsToWrite<'a, T> {
-    /// Rows of a matrix of so many rows and entries, behind so many others; `last` says that they, and nobody else, end the
-    /// arrays.
+    /// Rows of a matrix of `rows` rows and `entries` entries, preceded by `first_row` rows and `first_entry` entries; `last`
+    /// must be set for exactly one writer, whose rows end the arrays.
     ///
     /// # Errors
-    /// When the numbers are more than the machine can count.
+    /// When the numbers are too large for the machine.
     pub fn new(
         matrix: &'a Csr<T>,
         [rows, entries]: [u64; 2],
@@ -68,12 +68,12 @@ impl<'a, T: Number> RowsToWrite<'a, T> {
         Ok([[offsets.finalize().into(), bytes], sum(&columns)?, sum(&values)?])
     }
 
-    /// Writes the part to a file, of which the parts of all writers have these [sums](Self::sums), in their order; `head`
-    /// says whether to write what comes before the arrays, which one writer does. Zeros between the arrays are those of a
-    /// file in which nobody has written there.
+    /// Writes the part to a file. `sums` are the [sums](Self::sums) of the parts of all writers, in order; `head` tells
+    /// whether to write the head before the arrays, which exactly one writer does. The zeros between the arrays are left to
+    /// the file system.
     ///
     /// # Errors
-    /// With what the system said; when memory runs out.
+    /// The system's error; also when memory runs out.
     pub fn write(&self, file: &File, sums: &[[PartSum; 3]], head: bool) -> io::Result<()> {
         let Summary { rows, stored, values, offset_width, .. } = self.summary;
         let offsets = if offset_width == 4 { ElementType::Uint32 } else { ElementType::Uint64 };
@@ -86,7 +86,7 @@ impl<'a, T: Number> RowsToWrite<'a, T> {
         let layout = Layout::of_outlines(CSR, &self.summary, &outlines);
         let mut writer = BufWriter::new(file);
         if head {
-            // Nobody writes the zeros before an array without elements.
+            // Nobody writes the zeros before an empty array.
             file.set_len(layout.length())?;
             writer.seek(SeekFrom::Start(0))?;
             writer.write_all(&layout.to_bytes())?;
@@ -101,13 +101,13 @@ impl<'a, T: Number> RowsToWrite<'a, T> {
         writer.flush()
     }
 
-    /// The columns and the values as they are in the file.
+    /// The columns and the values as bytes of the file.
     fn arrays(&self) -> [std::borrow::Cow<'_, [u8]>; 2] {
         let columns = little_endian(bytemuck::cast_slice(self.matrix.column_indices()), size_of::<u32>());
         [columns, little_endian(bytemuck::cast_slice(self.matrix.values()), T::TYPE.part_width())]
     }
 
-    /// The offsets as they are in the file, some at a time.
+    /// The offsets as bytes of the file, some at a time.
     fn offsets<E>(&self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let (count, width) = (self.matrix.rows() + usize::from(self.last), self.summary.offset_width);
         let mut bytes = [0; OFFSETS_AT_ONCE * size_of::<u64>()];

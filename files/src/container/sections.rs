@@ -1,4 +1,4 @@
-//! The arrays of a matrix as sections, to be written and to be read.
+//! The arrays of a matrix as sections, for writing and reading.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use host::memory::{Element, HostMemory};
 /// The name of the section with the parameters.
 const PARAMETERS: &str = "parameters";
 
-/// An array that goes into a container.
+/// An array to be written to a container.
 pub(super) struct Section<'a> {
     pub name: String,
     pub element: ElementType,
@@ -22,7 +22,7 @@ pub(super) struct Section<'a> {
 /// The sections of a matrix.
 #[derive(Default)]
 struct Collector<'a> {
-    /// What the names begin with.
+    /// The prefix of the names.
     part: String,
     sections: Vec<Section<'a>>,
 }
@@ -60,12 +60,12 @@ pub(super) fn of_matrix<T: Number>(matrix: &Matrix<T>) -> Vec<Section<'_>> {
     collector.sections
 }
 
-/// The arrays of a container that have not been asked for yet.
+/// The arrays of a container that have not been requested yet.
 pub(super) struct Sections<'a> {
     format: &'a str,
     summary: Summary,
     arrays: Vec<Array<'a>>,
-    /// What the names of the sections begin with, as long as a part of the matrix is read.
+    /// The prefix of the names of sections, while a part of the matrix is read.
     part: &'static str,
     offsets: Option<&'a str>,
 }
@@ -75,7 +75,7 @@ impl<'a> Sections<'a> {
         Self { format, summary, arrays, part: "", offsets: None }
     }
 
-    /// The array of a name, which should be of one of these types.
+    /// The array with a name, which must be of one of these types.
     fn take(&mut self, name: &str, types: &[ElementType]) -> Result<Array<'a>, String> {
         let name = format!("{}{name}", self.part);
         let place = self.arrays.iter().position(|array| array.name == name);
@@ -87,7 +87,7 @@ impl<'a> Sections<'a> {
         Err(format!("section '{name}' is of type {}, expected {}", array.element.name(), types.join(" or ")))
     }
 
-    /// Checks that nothing is left.
+    /// Checks that no arrays are left.
     pub fn finish(self) -> Result<(), String> {
         let Self { format, summary, arrays, offsets, .. } = self;
         if let Some(surplus) = arrays.first() {
@@ -95,7 +95,7 @@ impl<'a> Sections<'a> {
         }
         if offsets.is_none() && summary.offset_width != 0 {
             let width = summary.offset_width;
-            return Err(format!("the header says offsets of {width} bytes, and the format {format} has none"));
+            return Err(format!("the header has offsets of {width} bytes, but the format {format} has none"));
         }
         Ok(())
     }
@@ -118,18 +118,18 @@ impl<T: Number> ArraySource<T> for Sections<'_> {
         self.take(name, &[E::TYPE])?.exact()
     }
 
-    /// The values, which are of the type that the header says.
+    /// The values, of the type given in the header.
     fn values(&mut self) -> Result<Vec<T>, String> {
         self.take("values", &[self.summary.values])?.values()
     }
 
-    /// The offsets, of as many bytes as the header says.
+    /// The offsets, of the width given in the header.
     fn offsets(&mut self, name: &'static str) -> Result<Offsets, String> {
         let array = self.take(name, &[ElementType::Uint32, ElementType::Uint64])?;
         self.offsets = Some(array.name);
         let (found, expected) = (array.element.width(), self.summary.offset_width);
         if found != expected {
-            return Err(format!("the header says offsets of {expected} bytes, section '{name}' has {found}"));
+            return Err(format!("the header has offsets of {expected} bytes, but section '{name}' has {found}"));
         }
         array.offsets()
     }

@@ -1,8 +1,8 @@
-//! A matrix apart from its arrays.
+//! A matrix without its arrays.
 
 use crate::binary::ElementType;
 
-/// What a container says of a matrix apart from its arrays.
+/// A container's description of a matrix without its arrays.
 #[derive(Clone, Copy)]
 pub(super) struct Summary {
     pub rows: usize,
@@ -10,6 +10,6 @@ pub(super) struct Summary {
     pub stored: usize,
     /// Type of the values.
     pub values: ElementType,
-    /// Bytes of an offset, 0 in a format that has none.
+    /// Bytes per offset; 0 in a format without offsets.
     pub offset_width: usize,
 }

@@ -17,7 +17,7 @@ pub struct DenseMatrix<V> {
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// The values: that of a row and a column is at column · rows + row.
+    /// The values: that of a row and a column is at index column · rows + row.
     pub values: Vec<V>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn read<V: Value>(
     let read = |cursor: &mut Cursor<'_>, values: &mut Vec<V>| read_value(cursor, values, field);
     Entries::new(document, begin, entries, progress)?.for_each_batch(0, read, |chunks| {
         for &value in chunks.iter().copied().flatten() {
-            // Columns without a listed value are the last ones only.
+            // Only the last columns have no listed values.
             if row == rows {
                 column += 1;
                 row = first_of(column);
@@ -61,7 +61,7 @@ pub(super) fn read<V: Value>(
 pub(super) fn read_vector<V: Value>(document: &Document<'_>, progress: ReadProgress<'_>) -> Result<Vec<V>, Error> {
     let (header, begin) = header::read(document, Layout::Array)?;
     header::check_values::<V>(document, &header)?;
-    // One number is symmetric, and SciPy writes it so.
+    // A single number is symmetric, and SciPy writes it that way.
     let one_number = (header.symmetry, header.rows, header.columns) == (Symmetry::Symmetric, 1, 1);
     if header.symmetry != Symmetry::General && !one_number {
         return Err(document.error(0, "a vector has no symmetry, expected 'general'"));
@@ -78,7 +78,7 @@ pub(super) fn read_vector<V: Value>(document: &Document<'_>, progress: ReadProgr
     read_values(document, &header, begin, progress)
 }
 
-/// Reads the values as they are listed.
+/// Reads the values in the order in which they are listed.
 fn read_values<V: Value>(
     document: &Document<'_>,
     header: &Header,
@@ -86,7 +86,7 @@ fn read_values<V: Value>(
     progress: ReadProgress<'_>,
 ) -> Result<Vec<V>, Error> {
     let Header { field, entries, .. } = *header;
-    // The header has made sure that this many fit the file.
+    // The header check ensures that this many fit the file.
     let mut values = memory::with_capacity(entries as usize)?;
     let read = |cursor: &mut Cursor<'_>, values: &mut Vec<V>| read_value(cursor, values, field);
     Entries::new(document, begin, entries, progress)?.for_each_batch(0, read, |chunks| {
@@ -102,7 +102,7 @@ fn read_value<V: Value>(cursor: &mut Cursor<'_>, values: &mut Vec<V>, field: Fie
     cursor.end_line()
 }
 
-/// The values of an array file of this shape: those that its symmetry does not leave out.
+/// Number of values in an array file of this shape, without those that its symmetry leaves out.
 pub(super) fn listed(rows: u64, columns: u64, symmetry: Symmetry) -> u64 {
     match symmetry {
         Symmetry::General => rows * columns,

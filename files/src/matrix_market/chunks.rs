@@ -1,4 +1,4 @@
-//! Texts that are made in parallel and written in order, with the memory of a few chunks.
+//! Text produced in parallel and written in order, with the memory of a few chunks.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -10,16 +10,17 @@ use host::error::Error;
 use host::parallel;
 use host::replace::replace_file;
 
-/// Items, each about a line, that one thread handles at a time.
+/// Items, about one line each, that a thread handles at a time.
 const CHUNK: usize = 1 << 15;
 
-/// No item's text is longer: two indices of up to 10 digits, and a complex number of two with up to 24 characters each.
+/// Maximum length of an item's text: two indices of up to 10 digits, and a complex number of two parts with up to 24
+/// characters each.
 const LONGEST_ITEM: usize = 80;
 
-/// Chunks for each thread that are made while as many are written.
+/// Chunks per thread that are produced while as many are written.
 const CHUNKS_PER_THREAD: usize = 2;
 
-/// A chunk's text, and what it is compressed to, or why there is none.
+/// A chunk's text and its compressed form, or the error.
 #[derive(Default)]
 struct Chunk {
     text: Vec<u8>,
@@ -27,8 +28,8 @@ struct Chunk {
     failure: Option<io::Error>,
 }
 
-/// Writes a file of a first part and the text of a number of items, which `append` appends for any range of
-/// them. It is compressed where the path ends in `.gz`: then each chunk is a member of its own.
+/// Writes a file that consists of `first` and the text of `items` items; `append` appends the text of any range of
+/// them. The file is compressed if the path ends in `.gz`; each chunk is then a member of its own.
 pub(super) fn write_file(
     path: &Path,
     first: &str,
@@ -46,7 +47,7 @@ pub(super) fn write_file(
     })
 }
 
-/// Writes the text of a number of items, as [`write_file`] does.
+/// Writes the text of `items` items, as [`write_file`] does.
 pub(super) fn write_items(
     file: &mut (impl Write + Send),
     compress: bool,
@@ -58,7 +59,7 @@ pub(super) fn write_items(
     let make_one = |number: usize, Chunk { text, compressed, .. }: &mut Chunk| -> io::Result<()> {
         let range = number * CHUNK..items.min((number + 1) * CHUNK);
         text.clear();
-        // So that nothing is left to allocate for `append`, which cannot fail.
+        // Reserves memory in advance, since `append` cannot fail.
         text.try_reserve(range.len() * LONGEST_ITEM)?;
         append(range, text);
         if compress {

@@ -13,26 +13,26 @@ use host::error::Error;
 use host::format::{Csr, RowCounts, TripletSlices};
 use host::{memory, parallel};
 
-/// The entries of a sparse matrix, as row, column and value, in the order of a file.
+/// The entries of a sparse matrix, as row, column and value, in file order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coordinates<V> {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// The row of each entry, counted from 0.
+    /// The zero-based row of each entry.
     pub row_indices: Vec<u32>,
-    /// The column of each entry, counted from 0.
+    /// The zero-based column of each entry.
     pub column_indices: Vec<u32>,
     /// The value of each entry.
     pub values: Vec<V>,
 }
 
-/// Entries of a part of a file, with those that its symmetry implies.
+/// Entries of a part of a file, including those implied by its symmetry.
 pub struct Triplets<V> {
-    /// The row of each entry, counted from 0.
+    /// The zero-based row of each entry.
     pub rows: Vec<u32>,
-    /// The column of each entry, counted from 0.
+    /// The zero-based column of each entry.
     pub columns: Vec<u32>,
     /// The value of each entry.
     pub values: Vec<V>,
@@ -69,14 +69,14 @@ impl<V> Triplets<V> {
     }
 }
 
-/// A coordinate file behind its header.
+/// A coordinate file after its header.
 struct Body<'a> {
     header: Header,
     entries: Entries<'a>,
 }
 
-/// Reads a coordinate file as a matrix: once if its entries come row after row, which is tried first; otherwise twice,
-/// to count the entries of each row and to put them in their places.
+/// Reads a coordinate file as a matrix: in one pass if its entries are sorted by row, which is tried first; otherwise
+/// in two passes, one to count the entries of each row and one to place them.
 pub(super) fn read<T: Number>(document: &Document<'_>, progress: ReadProgress<'_>) -> Result<(Csr<T>, Header), Error> {
     let mut body = Body::new::<T>(document, progress)?;
     let header = body.header;
@@ -96,7 +96,7 @@ fn parts<'a, T: Number>(chunks: &[&'a Triplets<T>]) -> Vec<TripletSlices<'a, T>>
     chunks.iter().map(|chunk| (&*chunk.rows, &*chunk.columns, &*chunk.values)).collect()
 }
 
-/// Reads a coordinate file as it is, with the entries that its symmetry implies.
+/// Reads a coordinate file as it is, with the entries implied by its symmetry.
 pub(super) fn read_coordinates<V: Value>(
     document: &Document<'_>,
     progress: ReadProgress<'_>,
@@ -105,7 +105,7 @@ pub(super) fn read_coordinates<V: Value>(
     let header = body.header;
     let mut entries = 0;
     if header.symmetry == Symmetry::General {
-        // The header has made sure that this many fit the file.
+        // The header check ensures that this many fit the file.
         entries = header.entries as usize;
     } else {
         body.entries.passes = 2;
@@ -136,25 +136,25 @@ impl<'a> Body<'a> {
         Ok(Self { header, entries })
     }
 
-    /// Entries that the matrix has at most, with those that its symmetry implies.
+    /// Maximum number of entries in the matrix, including those implied by its symmetry.
     fn most_entries(&self) -> u128 {
         u128::from(self.header.entries) * if self.header.symmetry == Symmetry::General { 1 } else { 2 }
     }
 
-    /// The matrix, if its entries come row after row.
+    /// The matrix, if its entries are sorted by row.
     fn read_sorted<T: Number>(&self) -> Result<Option<Csr<T>>, Error> {
         let Header { symmetry, rows, columns, entries, .. } = self.header;
         if symmetry != Symmetry::General {
             return Ok(None);
         }
-        // The header has made sure that this many fit the file.
+        // The header check ensures that this many fit the file.
         let mut assembly = SortedAssembly::new(rows, columns, entries as usize)?;
         let sorted = self.read(0, |chunks| assembly.append(&parts(chunks)))?;
         if sorted { assembly.finish().map(Some) } else { Ok(None) }
     }
 
-    /// Goes through the rows of all entries in parallel, with those that the symmetry implies. What else is in a line
-    /// is not looked at, unless an index is wrong or entries are missing: then the first wrong line is told.
+    /// Passes through the rows of all entries in parallel, including those implied by the symmetry. The rest of a line
+    /// is not read, unless an index is invalid or entries are missing; the first invalid line is then reported.
     fn count<V: Value>(&self, mut take: impl FnMut(&[&[u32]]) -> Result<(), Error>) -> Result<(), Error> {
         let read = |cursor: &mut Cursor<'_>, indices: &mut Vec<u32>| read_rows(&self.header, cursor, indices);
         let counted = self.entries.for_each_batch(0, read, |chunks| {
@@ -168,8 +168,8 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// Goes through all entries in parallel, the time with this number from 0. Those that the symmetry implies are
-    /// right behind their twins, so that the order of duplicates is that of the file. Otherwise as
+    /// Passes through all entries in parallel; `pass` is the zero-based pass number. Entries implied by the symmetry
+    /// directly follow their twins, so that duplicates keep the order of the file. Otherwise as
     /// [`Entries::for_each_batch`].
     fn read<V: Value>(
         &self,
@@ -181,7 +181,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Reads the rows of the entry of a line and of the one that it implies, and looks at nothing else of it.
+/// Reads the rows of a line's entry and of the implied one, and nothing else.
 #[inline]
 pub(super) fn read_rows(header: &Header, cursor: &mut Cursor<'_>, indices: &mut Vec<u32>) -> Result<(), Problem> {
     let row = cursor.row(header.rows)?;
@@ -196,7 +196,7 @@ pub(super) fn read_rows(header: &Header, cursor: &mut Cursor<'_>, indices: &mut 
     Ok(())
 }
 
-/// Reads the entry of a line and the one that it implies, which comes behind it.
+/// Reads a line's entry and the implied one, which follows it.
 #[inline]
 pub(super) fn read_entries<V: Value>(
     header: &Header,
@@ -211,7 +211,7 @@ pub(super) fn read_entries<V: Value>(
     Ok(())
 }
 
-/// Reads an entry as its line gives it.
+/// Reads an entry as given in its line.
 #[inline]
 pub(super) fn read_entry<V: Value>(header: &Header, cursor: &mut Cursor<'_>) -> Result<(u32, u32, V), Problem> {
     let Header { field, symmetry, rows, columns, .. } = *header;

@@ -1,39 +1,39 @@
-//! Taking a text apart. Nothing here allocates, but for a number with a Fortran exponent.
+//! Parsing of text. Nothing here allocates, except for a number with a Fortran exponent.
 
 use crate::header::Symmetry;
 use crate::text::Text;
 use host::memory::collect;
 
-/// Integers up to here are exact in every `f64`.
+/// All integers up to this one are exact in `f64`.
 const LARGEST_EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
-/// What is wrong, and where in the text.
+/// An error, and its position in the text.
 pub struct Problem {
-    /// Position of the token that is wrong.
+    /// Position of the invalid token.
     pub(super) at: usize,
-    /// What is wrong with it.
+    /// The kind of error.
     pub(super) kind: Kind,
 }
 
-/// What is wrong with a token.
+/// Kinds of errors in tokens.
 pub enum Kind {
-    /// It is something else.
+    /// Something else was expected.
     Expected(&'static str),
-    /// It is an index of an axis ("row") beyond the number of these.
+    /// An index of an axis ("row") exceeds its limit.
     Beyond { axis: &'static str, limit: usize },
-    /// It is a number too large for a type.
+    /// A number is too large for a type.
     Range(&'static str),
-    /// It stands where the line should end.
+    /// The line should end here.
     Surplus,
-    /// It begins an entry of the half that a file of this symmetry leaves out.
+    /// An entry begins in the half that a file of this symmetry leaves out.
     Half(Symmetry),
-    /// It begins an entry on the diagonal of a hermitian matrix that is not real.
+    /// An entry begins on the diagonal of a hermitian matrix, but is not real.
     Diagonal,
-    /// It is right, but there is no memory for so many bytes.
+    /// The token is valid, but allocating this many bytes failed.
     Memory { bytes: usize },
 }
 
-/// Why digits are not a number.
+/// Why digits are not a valid number.
 enum Unreadable {
     NoNumber,
     TooLarge,
@@ -49,7 +49,7 @@ pub struct Cursor<'a> {
 /// Whether a byte separates tokens of a line.
 #[inline]
 fn is_blank(byte: u8) -> bool {
-    // Most bytes are greater, and are through after one comparison.
+    // Most bytes are greater, and take only one comparison.
     byte <= b' ' && matches!(byte, b' ' | b'\t' | b'\r')
 }
 
@@ -94,8 +94,7 @@ impl<'a> Cursor<'a> {
         self.at += memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
     }
 
-    /// Skips blank lines and comments; whether a line with something else follows, at whose first token the
-    /// cursor is then.
+    /// Skips blank lines and comments. Returns whether another line follows; the cursor is then at its first token.
     #[inline]
     pub(super) fn skip_to_content(&mut self) -> bool {
         loop {
@@ -109,7 +108,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next token of the line, empty at its end.
+    /// The next token of the line; empty at its end.
     pub(super) fn token(&mut self) -> &'a [u8] {
         self.skip_blanks();
         let token = token_at(self.text, self.at);
@@ -117,7 +116,7 @@ impl<'a> Cursor<'a> {
         token
     }
 
-    /// Reads the index of a row, counted from 1 in the text and from 0 in the answer.
+    /// Reads the index of a row: one-based in the text, zero-based in the result.
     #[inline]
     pub(super) fn row(&mut self, rows: usize) -> Result<u32, Problem> {
         self.index("row", "a row index from 1 on", rows)
@@ -140,7 +139,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a count: digits and nothing else.
+    /// Reads a count, which consists of digits only.
     pub(super) fn count(&mut self, expected: &'static str) -> Result<u64, Problem> {
         self.skip_blanks();
         let at = self.at;
@@ -165,7 +164,7 @@ impl<'a> Cursor<'a> {
         self.any_digits()
     }
 
-    /// [`digits`](Self::digits), of any number and at the end of the text too.
+    /// [`digits`](Self::digits), of any length and also at the end of the text.
     #[cold]
     fn any_digits(&mut self) -> Result<u64, Unreadable> {
         let begin = self.at;
@@ -190,13 +189,13 @@ impl<'a> Cursor<'a> {
             self.at += 1;
         }
         match self.digits() {
-            // Not from `magnitude` for its own sake: -0 is 0 for an integer.
+            // Not the float's own sign: -0 is 0 for an integer.
             Ok(magnitude) if magnitude <= LARGEST_EXACT => {
                 let integer = if negative { -(magnitude as i64) } else { magnitude as i64 };
                 Ok(T::from_f64(integer as f64))
             }
             Ok(magnitude) if !negative || magnitude <= i64::MIN.unsigned_abs() => {
-                // Straight from the text, so that it is rounded once.
+                // Directly from the text, so that it is rounded once.
                 self.at = at;
                 self.real()
             }
@@ -223,7 +222,7 @@ impl<'a> Cursor<'a> {
         unusual_real(token).map_err(|kind| Problem { at, kind })
     }
 
-    /// Makes sure that the line ends here, and goes to the next.
+    /// Checks that the line ends here, and moves to the next.
     #[inline]
     pub(super) fn end_line(&mut self) -> Result<(), Problem> {
         self.skip_blanks();
@@ -238,12 +237,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A token of 1 to 7 digits that 8 bytes begin with, as a number, and its length.
+/// A token of 1 to 7 digits at the beginning of 8 bytes, as a number with its length.
 #[inline]
 fn short_number(bytes: [u8; 8]) -> Option<(u64, usize)> {
-    // One byte of the word is one of the text, the first one lowest. Digits become 0 to 9, all else more.
+    // Each byte of the word is one of the text, the first one lowest. Digits become 0 to 9, other bytes more.
     let word = u64::from_le_bytes(bytes) ^ 0x3030_3030_3030_3030;
-    // The highest bit of each byte that is more than 9.
+    // The highest bit of each byte that is greater than 9.
     let others = (((word & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
     let length = others.trailing_zeros() / 8;
     if !(1..8).contains(&length) {
@@ -253,19 +252,19 @@ fn short_number(bytes: [u8; 8]) -> Option<(u64, usize)> {
     if !is_blank(end) && end != b'\n' {
         return None;
     }
-    // With zeros before them they are 8 digits; then pairs of digits, of pairs, and of fours are put together.
+    // Padded with leading zeros to 8 digits; then digits, pairs, and groups of four are combined.
     let digits = word << (64 - 8 * length);
     let pairs = (digits.wrapping_mul((10 << 8) + 1) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul((100 << 16) + 1) >> 16) & 0x0000_ffff_0000_ffff;
     Some((fours.wrapping_mul((10_000 << 32) + 1) >> 32, length as usize))
 }
 
-/// Puts a digit behind a number.
+/// Appends a digit to a number.
 fn add_digit(number: u64, digit: &u8) -> Result<u64, Unreadable> {
     number.checked_mul(10).and_then(|tens| tens.checked_add((digit - b'0').into())).ok_or(Unreadable::TooLarge)
 }
 
-/// Real numbers that are infinite or have Fortran's exponents, and what is no number.
+/// Parses real numbers that are infinite or have Fortran exponents; rejects all else.
 #[cold]
 fn unusual_real<T: Text>(token: &[u8]) -> Result<T, Kind> {
     let with_e = token.iter().map(|&byte| if matches!(byte, b'd' | b'D') { b'e' } else { byte });

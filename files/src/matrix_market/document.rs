@@ -1,4 +1,4 @@
-//! A text with a name, and errors that point into it.
+//! A named text, and errors that refer to its lines.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use crate::header::Symmetry;
 use crate::quote::quote;
 use host::error::Error;
 
-/// A text, or some lines of one, and the name it goes by in errors.
+/// A text, or some lines of one, and its name in errors.
 pub(super) struct Document<'a> {
     pub(super) text: &'a [u8],
     name: &'a Path,
-    /// Lines before these.
+    /// Number of lines before these.
     lines_before: u64,
     /// Bytes of all lines.
     pub(super) bytes: u64,
@@ -22,12 +22,12 @@ impl<'a> Document<'a> {
         Self { text, name, lines_before: 0, bytes: text.len() as u64 }
     }
 
-    /// Some lines of a text of `bytes` bytes, behind `lines_before` others.
+    /// Some lines of a text of `bytes` bytes, preceded by `lines_before` others.
     pub(super) fn part(text: &'a [u8], name: &'a Path, lines_before: u64, bytes: u64) -> Self {
         Self { text, name, lines_before, bytes }
     }
 
-    /// An error in the line of a position. O(position): lines are counted only when one is wrong.
+    /// An error in the line of a position. O(position): lines are counted only in case of an error.
     pub(super) fn error(&self, at: usize, reason: impl Into<String>) -> Error {
         let line = self.lines_before + 1 + line_ends(&self.text[..at]);
         Error::Parse { path: self.name.into(), line, reason: reason.into() }
@@ -39,7 +39,7 @@ impl<'a> Document<'a> {
         self.error(end, reason)
     }
 
-    /// The error that a problem is.
+    /// The error for a problem.
     pub(super) fn problem(&self, problem: &Problem) -> Error {
         let found = self.quote(problem.at);
         let reason = match problem.kind {
@@ -59,7 +59,7 @@ impl<'a> Document<'a> {
         self.error(problem.at, reason)
     }
 
-    /// The token at a position as an error shows it.
+    /// The token at a position as shown in an error.
     pub(super) fn quote(&self, at: usize) -> String {
         match token_at(self.text, at) {
             [] => "the end of the line".into(),
@@ -68,7 +68,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// How many lines end in a text.
+/// Number of line ends in a text.
 pub(super) fn line_ends(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
 }

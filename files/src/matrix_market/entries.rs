@@ -1,4 +1,4 @@
-//! The lines after the size line, in parallel, some chunks at a time.
+//! The lines after the size line, read in parallel, some chunks at a time.
 
 use std::ops::Range;
 
@@ -8,30 +8,30 @@ use crate::ReadProgress;
 use host::error::Error;
 use host::{memory, parallel};
 
-/// Bytes that one thread handles at a time, at most and, but for the last ones, at least.
+/// Minimum (except for the last) and maximum number of bytes that a thread handles at a time.
 const CHUNK: (usize, usize) = (1 << 14, 1 << 18);
 
-/// Chunks that a thread handles in one batch, if they are long enough.
+/// Chunks per thread in a batch, if they are long enough.
 const CHUNKS_PER_THREAD: usize = 4;
 
-/// A batch is this part of the text, if that is not too short for all threads.
+/// A batch is this fraction of the text, unless that is too short for all threads.
 const BATCHES: usize = 32;
 
-/// Bytes between two reports of the progress.
+/// Minimum number of bytes between two progress reports.
 const REPORT: usize = 1 << 20;
 
-/// Entries that a line can bring: its own, and the one that a symmetry implies.
+/// Entries that a line can yield: its own, and the one implied by a symmetry.
 const ENTRIES_PER_LINE: usize = 2;
 
-/// What entries are read into.
+/// A collection that entries are read into.
 pub(super) trait Contents: Send + Sized {
-    /// Contents with room for `entries` entries.
+    /// An empty collection with room for `entries` entries.
     fn with_capacity(entries: usize) -> Result<Self, Error>;
 
-    /// Makes room for what a line brings.
+    /// Makes room for the entries of a line.
     fn make_room(&mut self) -> Result<(), Kind>;
 
-    /// Forgets the entries, and keeps the room.
+    /// Removes the entries, and keeps the capacity.
     fn clear(&mut self);
 }
 
@@ -42,7 +42,7 @@ impl<V: Send> Contents for Vec<V> {
 
     #[inline]
     fn make_room(&mut self) -> Result<(), Kind> {
-        // A call for each line would take longer than this.
+        // A call per line would take longer than this check.
         if self.capacity() - self.len() >= ENTRIES_PER_LINE {
             return Ok(());
         }
@@ -68,17 +68,17 @@ impl Contents for () {
     fn clear(&mut self) {}
 }
 
-/// What a chunk of lines holds, up to the first that is wrong.
+/// The contents of a chunk of lines, up to the first invalid one.
 pub(super) struct Chunk<C> {
     pub contents: C,
     pub entries: u64,
     pub problem: Option<Problem>,
 }
 
-/// Bytes of a line, at a guess.
+/// Estimated number of bytes per line.
 const BYTES_PER_LINE: usize = 16;
 
-/// What some lines hold, in parallel: chunks in the order of the text, up to the first line that is wrong.
+/// Reads lines in parallel: chunks in the order of the text, up to the first invalid line.
 pub(super) fn read_lines<C: Contents>(
     document: &Document<'_>,
     bytes: Range<usize>,
@@ -97,21 +97,21 @@ pub(super) fn read_lines<C: Contents>(
     Ok(chunks)
 }
 
-/// The entries of a document, one a line.
+/// The entries of a document, one per line.
 pub(super) struct Entries<'a> {
     document: &'a Document<'a>,
     announced: u64,
     begin: usize,
-    /// Parts of about equal length that end where lines do.
+    /// Parts of about equal length that end at line ends.
     chunks: Vec<Range<usize>>,
     chunks_at_once: usize,
-    /// How often the entries are gone through, for the progress.
+    /// Number of passes through the entries, for the progress.
     pub passes: u64,
     progress: ReadProgress<'a>,
 }
 
 impl<'a> Entries<'a> {
-    /// The entries that follow position `begin`, of which there should be `announced`.
+    /// The entries from position `begin` on, of which there should be `announced`.
     pub fn new(
         document: &'a Document<'_>,
         begin: usize,
@@ -126,10 +126,10 @@ impl<'a> Entries<'a> {
         Ok(Self { document, announced, begin, chunks, chunks_at_once, passes: 1, progress })
     }
 
-    /// Goes through all entries, the time with this number from 0. `read` reads one, up to and with the end of its
-    /// line, into the contents of its chunk, in parallel; `take` gets the contents of some chunks in the order of
-    /// the file, and says whether to go on. What it gets together has no more entries than announced, none of them
-    /// behind a wrong one. Answers whether it has gone through all.
+    /// Passes through all entries; `pass` is the zero-based pass number. `read` reads one entry, including the end of
+    /// its line, into the contents of its chunk, in parallel; `take` receives the contents of some chunks in file
+    /// order, and returns whether to continue. It never receives more entries than announced, or any after an invalid
+    /// one. Returns whether all entries were read.
     pub fn for_each_batch<C: Contents>(
         &self,
         pass: u64,
@@ -140,11 +140,11 @@ impl<'a> Entries<'a> {
         let total = document.text.len();
         let mut batch: Vec<Chunk<C>> = Vec::new();
         let (mut found, mut reported) = (0, self.begin);
-        // One chunk comes first and alone: it may be all that the caller wants to see.
+        // The first batch is a single chunk, which may be all that the caller needs.
         let (first, others) = self.chunks.split_at(self.chunks.len().min(1));
         for ranges in first.chunks(1).chain(others.chunks(self.chunks_at_once)) {
             while batch.len() < ranges.len() {
-                // The header has made sure that this many entries fit the file.
+                // The header check ensures that this many entries fit the file.
                 let length = ranges[batch.len()].len() as u128;
                 let share = (u128::from(announced) * length).div_ceil((total - self.begin) as u128) as usize;
                 let contents = C::with_capacity(share + share / 16)?;
@@ -179,7 +179,7 @@ impl<'a> Entries<'a> {
         Ok(true)
     }
 
-    /// Tells that a pass has come to a position.
+    /// Reports that a pass has reached a position.
     fn report(&self, pass: u64, done: usize) {
         if let Some(progress) = self.progress {
             let total = self.document.text.len() as u64;
@@ -210,7 +210,7 @@ impl<C: Contents> Chunk<C> {
     }
 }
 
-/// Parts of about `chunk` bytes that end where lines do.
+/// Splits a text into parts of about `chunk` bytes that end at line ends.
 fn split(text: &[u8], mut begin: usize, chunk: usize) -> Result<Vec<Range<usize>>, Error> {
     let mut parts = memory::with_capacity((text.len() - begin).div_ceil(chunk))?;
     while begin < text.len() {
@@ -222,7 +222,7 @@ fn split(text: &[u8], mut begin: usize, chunk: usize) -> Result<Vec<Range<usize>
     Ok(parts)
 }
 
-/// Where the entry with a number, from 0, begins in a chunk whose entries up to there are right.
+/// The position of the entry with a zero-based number in a chunk whose entries up to there are valid.
 pub(super) fn nth_entry(document: &Document<'_>, bytes: &Range<usize>, number: u64) -> usize {
     let mut cursor = Cursor::new(&document.text[..bytes.end], bytes.start);
     for _ in 0..number {

@@ -12,7 +12,7 @@ use host::error::Error;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// How a file lists its values.
+/// The order in which a file lists its values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Entry by entry, each with its row and column.
@@ -21,12 +21,12 @@ pub(super) enum Layout {
     Array,
 }
 
-/// Whether a text begins as a file with a banner does.
+/// Whether a text begins like a file with a banner.
 pub(crate) fn has_banner(text: &[u8]) -> bool {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim_ascii_start().starts_with(b"%%")
 }
 
-/// Reads banner and size line of a document that should be of one layout. Also answers where the rest begins.
+/// Reads the banner and the size line of a document of the expected layout. Also returns the position of the rest.
 pub(super) fn read(document: &Document<'_>, expected: Layout) -> Result<(Header, usize), Error> {
     if document.text.is_empty() {
         return Err(document.error(0, "the file is empty, expected '%%MatrixMarket'"));
@@ -41,7 +41,7 @@ pub(super) fn read(document: &Document<'_>, expected: Layout) -> Result<(Header,
     Ok((header, cursor.at()))
 }
 
-/// Makes sure that the values of a file are none that `V` cannot hold.
+/// Checks that `V` can hold the values of a file.
 pub(super) fn check_values<V: Value>(document: &Document<'_>, header: &Header) -> Result<(), Error> {
     if header.field == Field::Complex && V::FIELD != Field::Complex {
         return Err(document.error(0, COMPLEX_VALUES));
@@ -50,7 +50,7 @@ pub(super) fn check_values<V: Value>(document: &Document<'_>, header: &Header) -
 }
 
 fn read_banner(document: &Document<'_>, cursor: &mut Cursor<'_>, expected: Layout) -> Result<(Field, Symmetry), Error> {
-    // A word of the banner, as one of the words that may stand there.
+    // Reads a word of the banner, which must be one of the known ones.
     let mut word = |what: &str, known: &[&'static str]| {
         cursor.skip_blanks();
         let at = cursor.at();
@@ -122,11 +122,11 @@ fn read_sizes(
         check_dimension(what, dimension, bytes).map_err(|reason| document.error(begin, reason))?;
     }
     if symmetry != Symmetry::General && rows != columns {
-        return fail(format!("a {} matrix is square, and this one is {rows} x {columns}", symmetry.name()));
+        return fail(format!("a {} matrix is square, but this one is {rows} x {columns}", symmetry.name()));
     }
-    // Below 2^64 by the limit on rows and columns.
+    // Less than 2^64 by the limit on rows and columns.
     let entries = announced.unwrap_or_else(|| array::listed(rows, columns, symmetry));
-    // The shortest entry, with its line end, which the last line may lack.
+    // The shortest entry, including its line end, which the last line may lack.
     let shortest = if layout == Layout::Coordinate { "1 1\n" } else { "1\n" }.len() as u64;
     let rest = document.bytes - cursor.at() as u64;
     if entries > (rest + 1) / shortest {

@@ -1,4 +1,4 @@
-//! Texts of which several readers read some portions each.
+//! Texts shared by several readers, each of which reads some portions.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -17,47 +17,47 @@ use crate::header::Header;
 use host::error::Error;
 use host::memory::with_capacity;
 
-/// Bytes that are looked at first for the header of a compressed text.
+/// Bytes read first for the header of a compressed text.
 const HEAD: usize = 1 << 16;
 
-/// A Matrix Market `coordinate` file that several readers go through together: it is divided into portions of about the same
-/// number of bytes that end where lines do, and each reader takes some of them. Together these are all lines behind the size
-/// line, and each line is in one of them.
+/// A Matrix Market `coordinate` file that several readers share: it is divided into portions of about the same number of
+/// bytes that end at line ends, and each reader takes some of them. Together they are all lines after the size line, and
+/// each line is in exactly one.
 ///
-/// Where the file is mapped, a reader looks at the bytes of its portions and at the beginning only. One that is compressed
-/// is decompressed by every reader, who keeps no more than a portion of it at a time.
+/// If the file is mapped, a reader accesses only the beginning and the bytes of its portions. A compressed file is
+/// decompressed by every reader, which keeps no more than one portion of it at a time.
 pub struct CoordinatePortions {
     path: PathBuf,
     contents: Contents,
     header: Header,
     text: Extent,
-    /// Bytes of a portion, at least 1.
+    /// Bytes per portion, at least 1.
     portion: u64,
-    /// Bytes that a compressed text may take in memory.
+    /// Maximum number of bytes of memory for a decompressed text.
     limit: u64,
 }
 
-/// What is known of a whole text.
+/// Properties of a whole text.
 #[derive(Clone, Copy)]
 struct Extent {
     compressed: bool,
-    /// Where the lines behind the size line begin.
+    /// Start of the lines after the size line.
     begin: u64,
     end: u64,
-    /// The number of the last line, from 1.
+    /// The one-based number of the last line.
     last_line: u64,
 }
 
 impl CoordinatePortions {
-    /// The portions of a file, of about `portion` bytes each. Reads the header; a compressed file is decompressed as a whole
-    /// for its length.
+    /// The portions of a file, of about `portion` bytes each. Reads the header; a compressed file is decompressed completely
+    /// to determine its length.
     pub(crate) fn new(contents: Contents, path: &Path, portion: usize, limit: u64) -> Result<Self, Error> {
         let (header, text) = match gzip::is_compressed(&contents) {
             true => head_of_compressed(&contents, path, limit)?,
             false => {
                 let document = Document::new(&contents, path);
                 let (header, begin) = header::read(&document, Layout::Coordinate)?;
-                // Lines are counted only when one is wrong.
+                // Lines are counted only in case of an error.
                 let text = Extent { compressed: false, begin: begin as u64, end: contents.len() as u64, last_line: 0 };
                 (header, text)
             }
@@ -65,20 +65,20 @@ impl CoordinatePortions {
         Ok(Self { path: path.into(), contents, header, text, portion: portion.max(1) as u64, limit })
     }
 
-    /// What the file says of its matrix.
+    /// The file's description of its matrix.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// Makes sure that `V` can be the type of the values.
+    /// Checks that the values can be read as `V`.
     ///
     /// # Errors
-    /// When the values are complex and those of `V` are not.
+    /// When the values are complex but those of `V` are not.
     pub fn check_values<V: Value>(&self) -> Result<(), Error> {
         header::check_values::<V>(&Document::new(&[], &self.path), &self.header)
     }
 
-    /// Bytes of all portions.
+    /// Total number of bytes of the portions.
     pub fn bytes(&self) -> u64 {
         self.text.end - self.text.begin
     }
@@ -88,7 +88,7 @@ impl CoordinatePortions {
         self.bytes().div_ceil(self.portion)
     }
 
-    /// One that goes through portions, from the first on.
+    /// A reader of portions, starting with the first.
     pub fn reader(&self) -> PortionReader<'_> {
         let stream = self.text.compressed.then(|| Stream {
             decoder: MultiGzDecoder::new(&*self.contents),
@@ -100,7 +100,7 @@ impl CoordinatePortions {
         PortionReader { file: self, stream }
     }
 
-    /// The error that the file has only `found` of the entries that it announces.
+    /// The error for a file with only `found` of the entries that it announces.
     pub fn missing(&self, found: u64) -> Error {
         let announced = self.header.entries;
         let reason = format!("the file ends after {found} of {announced} entries announced");
@@ -110,42 +110,42 @@ impl CoordinatePortions {
         }
     }
 
-    /// Where a portion begins at the earliest: with the first line that begins there or later.
+    /// The earliest start of a portion, whose first line is the first to begin there or later.
     fn earliest(&self, number: u64) -> u64 {
         self.text.begin.saturating_add(number.saturating_mul(self.portion)).min(self.text.end)
     }
 }
 
-/// Goes through portions of a [`CoordinatePortions`]; those of a compressed one in ascending order.
+/// Reads portions of a [`CoordinatePortions`]; those of a compressed file in ascending order.
 pub struct PortionReader<'a> {
     file: &'a CoordinatePortions,
     stream: Option<Stream<'a>>,
 }
 
-/// What was read of a portion.
+/// The entries read from a portion.
 pub struct Portion<C> {
-    /// One part after the other.
+    /// The parts, in order.
     pub parts: Vec<C>,
-    /// Lines with an entry, up to the first that is wrong.
+    /// Number of lines with an entry, up to the first invalid line.
     pub entries: u64,
-    /// What is wrong with that line.
+    /// The error in that line.
     pub error: Option<Error>,
 }
 
 impl PortionReader<'_> {
-    /// The rows of the entries of a portion, with those that the symmetry implies. Nothing else is looked at.
+    /// The rows of the entries of a portion, including those implied by the symmetry. Nothing else is read.
     ///
     /// # Errors
-    /// When the text cannot be decompressed, or memory runs out. A line that is wrong is the portion's.
+    /// When the text cannot be decompressed, or memory runs out. An invalid line is reported in the portion.
     pub fn rows(&mut self, number: u64) -> Result<Portion<Vec<u32>>, Error> {
         let header = self.file.header;
         self.read(number, move |cursor, rows: &mut Vec<u32>| read_rows(&header, cursor, rows))
     }
 
-    /// The entries of a portion, with those that the symmetry implies.
+    /// The entries of a portion, including those implied by the symmetry.
     ///
     /// # Errors
-    /// As of [`rows`](Self::rows).
+    /// As for [`rows`](Self::rows).
     pub fn entries<V: Value>(&mut self, number: u64) -> Result<Portion<Triplets<V>>, Error> {
         let header = self.file.header;
         self.read(number, move |cursor, triplets: &mut Triplets<V>| read_entries(&header, cursor, triplets))
@@ -154,16 +154,17 @@ impl PortionReader<'_> {
     /// Checks the lines of a portion.
     ///
     /// # Errors
-    /// As of [`rows`](Self::rows).
+    /// As for [`rows`](Self::rows).
     pub fn check<V: Value>(&mut self, number: u64) -> Result<Portion<()>, Error> {
         let header = self.file.header;
         self.read(number, move |cursor, (): &mut ()| read_entry::<V>(&header, cursor).map(drop))
     }
 
-    /// The error that the entry of a portion with this number, from 0, is one more than the file announces.
+    /// The error for the entry with the zero-based number `entry` in a portion that is one more than the file
+    /// announces.
     ///
     /// # Errors
-    /// As of [`rows`](Self::rows).
+    /// As for [`rows`](Self::rows).
     pub fn surplus(&mut self, number: u64, entry: u64) -> Result<Error, Error> {
         let announced = self.file.header.entries;
         let (document, bytes) = self.document(number)?;
@@ -188,7 +189,7 @@ impl PortionReader<'_> {
         Ok(portion)
     }
 
-    /// A text with the lines of a portion, and where they are in it.
+    /// A text with the lines of a portion, and their range in it.
     fn document(&mut self, number: u64) -> Result<(Document<'_>, Range<usize>), Error> {
         let file = self.file;
         let [begin, end] = [number, number.saturating_add(1)].map(|number| file.earliest(number));
@@ -211,7 +212,7 @@ impl PortionReader<'_> {
     }
 }
 
-/// The place behind the first line end from a place on.
+/// The position after the first line end at or after `from`.
 fn after_line_end(text: &[u8], from: usize) -> Option<usize> {
     memchr::memchr(b'\n', text.get(from..)?).map(|place| from + place + 1)
 }
@@ -220,18 +221,18 @@ fn after_line_end(text: &[u8], from: usize) -> Option<usize> {
 struct Stream<'a> {
     decoder: MultiGzDecoder<&'a [u8]>,
     window: Vec<u8>,
-    /// Where the window begins in the text.
+    /// The position of the window in the text.
     at: u64,
-    /// Lines that end before the window.
+    /// Number of lines that end before the window.
     lines_before: u64,
     limit: u64,
 }
 
 impl Stream<'_> {
-    /// Goes on until the window has the lines that begin at `earliest` or later, but before `end`: where they are in it.
-    /// The first line of all begins at `first`.
+    /// Advances the window until it has the lines that begin at `earliest` or later but before `end`, and returns their
+    /// range in it. The first line of the text begins at `first`.
     fn lines(&mut self, first: u64, earliest: u64, end: u64) -> Result<Range<usize>, String> {
-        // A line begins behind a line end.
+        // A line begins after a line end.
         let from = |place: u64| if place > first { place - 1 } else { place };
         self.skip_to(from(earliest))?;
         let begin = if earliest > first { self.line_end(from(earliest))? } else { 0 };
@@ -239,7 +240,7 @@ impl Stream<'_> {
         Ok(begin..end.max(begin))
     }
 
-    /// Forgets what is before a place of the text; the window begins there.
+    /// Drops everything before a position of the text, where the window then begins.
     fn skip_to(&mut self, place: u64) -> Result<(), String> {
         while self.at < place {
             let known = usize::try_from(place - self.at).unwrap_or(usize::MAX).min(self.window.len());
@@ -253,7 +254,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Where the line that a place is in ends, in the window.
+    /// The end, in the window, of the line that contains a position.
     fn line_end(&mut self, place: u64) -> Result<usize, String> {
         let mut from = (place - self.at) as usize;
         loop {
@@ -272,7 +273,7 @@ impl Stream<'_> {
     }
 }
 
-/// The header of a compressed text, and what there is to know of the whole.
+/// The header of a compressed text, and the properties of the whole text.
 fn head_of_compressed(contents: &Contents, path: &Path, limit: u64) -> Result<(Header, Extent), Error> {
     let fail = |reason: String| Error::contents(path, format!("gzip: {reason}"));
     let (mut decoder, mut window) = (MultiGzDecoder::new(&**contents), Vec::new());
@@ -299,7 +300,7 @@ fn head_of_compressed(contents: &Contents, path: &Path, limit: u64) -> Result<(H
                 return Ok((header, Extent { compressed: true, begin: begin as u64, end, last_line }));
             }
             Err(error) if whole => return Err(error),
-            // What is wrong may be that it ends here.
+            // The error may be due to the end of this part.
             Err(_) => size = size.saturating_mul(8),
         }
     }

@@ -1,4 +1,4 @@
-//! Some rows of a matrix as their part of a file.
+//! A part of a file: some rows of a matrix.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -11,18 +11,18 @@ use crate::gzip;
 use crate::number::Number;
 use host::format::Csr;
 
-/// A writer's part of a Matrix Market file: some rows, and before the first ones the banner and the size line. The parts of
-/// all writers, one after the other, are the file that [`write_matrix_market`](crate::write_matrix_market) writes; compressed
-/// where its name ends in `.gz`, in other members.
+/// A writer's part of a Matrix Market file: some rows, with the banner and the size line before the first. The concatenated
+/// parts of all writers are the file that [`write_matrix_market`](crate::write_matrix_market) writes; if the name ends in
+/// `.gz`, they are compressed, in other members.
 pub struct LinesToWrite<'a, T: Number> {
     matrix: &'a Csr<T>,
     first_row: u64,
-    /// What comes before the entries.
+    /// The text before the entries.
     head: String,
     compress: bool,
 }
 
-/// Counts what is written.
+/// Counts the bytes written.
 struct Counter(u64);
 
 impl Write for Counter {
@@ -37,8 +37,8 @@ impl Write for Counter {
 }
 
 impl<'a, T: Number> LinesToWrite<'a, T> {
-    /// Rows of a matrix of `rows` rows and `entries` entries, from `first_row`, from 0, on; `head` says whether the file begins with
-    /// them.
+    /// Rows of a matrix of `rows` rows and `entries` entries, from the zero-based row `first_row` on; `head` tells whether
+    /// the file begins with them.
     pub fn new(matrix: &'a Csr<T>, path: &Path, [rows, entries]: [u64; 2], first_row: u64, head: bool) -> Self {
         let (field, columns) = (T::FIELD.name(), matrix.columns());
         let head = match head {
@@ -48,7 +48,7 @@ impl<'a, T: Number> LinesToWrite<'a, T> {
         Self { matrix, first_row, head, compress: has_extension(path, ".gz") }
     }
 
-    /// The bytes that the part takes in the file. It is made for that, and thrown away.
+    /// Number of bytes of the part in the file. The part is produced for that, and discarded.
     ///
     /// # Errors
     /// When memory runs out.
@@ -58,10 +58,10 @@ impl<'a, T: Number> LinesToWrite<'a, T> {
         Ok(counter.0)
     }
 
-    /// Writes the part at a place of a file.
+    /// Writes the part at a position of a file.
     ///
     /// # Errors
-    /// With what the system said; when memory runs out.
+    /// The system's error; also when memory runs out.
     pub fn write(&self, file: &File, at: u64) -> io::Result<()> {
         let mut writer = BufWriter::new(file);
         writer.seek(SeekFrom::Start(at))?;

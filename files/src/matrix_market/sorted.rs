@@ -1,10 +1,10 @@
-//! Matrices whose entries come row after row.
+//! Matrices whose entries are sorted by row.
 
 use host::format::{Csr, RowCounts, TripletSlices};
 use host::memory::zeros;
 use host::{Error, Scalar, parallel};
 
-/// A matrix whose entries come row after row.
+/// A matrix whose entries are sorted by row.
 pub struct SortedAssembly<T> {
     rows: usize,
     columns: usize,
@@ -12,7 +12,7 @@ pub struct SortedAssembly<T> {
     last_row: u32,
     column_indices: Vec<u32>,
     values: Vec<T>,
-    /// Entries that there are.
+    /// Number of entries so far.
     filled: usize,
 }
 
@@ -34,14 +34,13 @@ impl<T: Scalar> SortedAssembly<T> {
         })
     }
 
-    /// Appends entries, which lie in several parts; or answers that they are not in the order of the rows. In
-    /// parallel.
+    /// Appends entries, in several parts, in parallel. Returns `false` if they are not sorted by row.
     ///
     /// # Errors
     /// When memory runs out.
     ///
     /// # Panics
-    /// When a row is not below the number of rows, or there is no room.
+    /// When a row is not less than the number of rows, or there is not enough room.
     pub fn append(&mut self, parts: &[TripletSlices<'_, T>]) -> Result<bool, Error> {
         let rows: Vec<_> = parts.iter().map(|part| part.0).filter(|rows| !rows.is_empty()).collect();
         for rows in &rows {
@@ -70,10 +69,11 @@ impl<T: Scalar> SortedAssembly<T> {
         Ok(true)
     }
 
-    /// The matrix, each row sorted by column, and entries of one place added up in the order in which they came.
+    /// The matrix, with each row sorted by column, and duplicate entries added up in the order in which they were
+    /// appended.
     ///
     /// # Errors
-    /// When there is room left, a column is not below their number, or memory runs out.
+    /// When room is left, a column is not less than the number of columns, or memory runs out.
     pub fn finish(self) -> Result<Csr<T>, Error> {
         let Self { rows, columns, counts, column_indices, values, .. } = self;
         let mut matrix = Csr::try_new(rows, columns, counts.into_offsets(), column_indices, values)?;

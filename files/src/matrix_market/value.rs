@@ -1,4 +1,4 @@
-//! What the values of a file can be read as.
+//! Types for the values of a file.
 
 use num_complex::Complex;
 
@@ -6,8 +6,8 @@ use super::cursor::{Cursor, Problem};
 use crate::header::{Field, Symmetry};
 use crate::text::Text;
 
-/// A type for the values of Matrix Market files: `f32`, `f64`, or complex numbers of either. A complex type takes
-/// files of real numbers too, a real one is refused for a file of complex ones.
+/// A type for the values of Matrix Market files: `f32`, `f64`, or complex numbers of either. A complex type also
+/// accepts files of real numbers; a real one rejects files of complex ones.
 pub trait Value: Entry {}
 
 impl Value for f32 {}
@@ -15,14 +15,14 @@ impl Value for f64 {}
 impl Value for Complex<f32> {}
 impl Value for Complex<f64> {}
 
-/// What a [`Value`] does, for this crate alone.
+/// The methods of [`Value`], private to this crate.
 pub trait Entry: Copy + Default + Send + Sync + 'static {
-    /// What a file with such values says they are.
+    /// The field in the banner of a file with such values.
     const FIELD: Field;
     /// Reads a value of a file.
     fn read_value(cursor: &mut Cursor<'_>, field: Field) -> Result<Self, Problem>;
 
-    /// The value across the diagonal.
+    /// The corresponding value across the diagonal.
     fn twin(self, symmetry: Symmetry) -> Self;
 
     /// Whether it can be on the diagonal of a hermitian matrix.

@@ -15,41 +15,41 @@ use host::error::{Error, check_length};
 use host::format::{Csr, check_indices};
 use host::parallel;
 
-/// Rows or entries that one thread checks at a time.
+/// Rows or entries that a thread checks at a time.
 const AT_ONCE: usize = 1 << 12;
 
-/// What the banner of a file that is written should say. It is made sure that it is true.
+/// The banner of a file to be written. It is checked against the matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MatrixMarketOptions {
-    /// How the values are written: with [`Real`](Field::Real), as it is unless it is changed, as numbers of their own
-    /// type, complex ones too; as [`Integer`](Field::Integer)s, which they then must be; or not at all, as a
-    /// [`Pattern`](Field::Pattern), when each is 1. [`Complex`](Field::Complex) is for complex values alone.
+    /// How the values are written: with [`Real`](Field::Real), the default, as numbers of their own type, even complex
+    /// ones; as [`Integer`](Field::Integer)s, if all are; or not at all, as a [`Pattern`](Field::Pattern), if each is 1.
+    /// [`Complex`](Field::Complex) is only for complex values.
     pub field: Field,
-    /// Which half is left out: none, unless it is changed.
+    /// The half that is left out; none by default.
     pub symmetry: Symmetry,
 }
 
-/// Writes a vector as a Matrix Market `array real general` file with one column, compressed with gzip where
-/// the name ends in `.gz`. O(n).
+/// Writes a vector as a Matrix Market `array real general` file with one column, compressed with gzip if the name ends
+/// in `.gz`. O(n).
 ///
-/// Each number is the shortest text that reads back as the same bits, `-0.0` and infinities (`inf`, `-inf`)
-/// included; of a NaN only that it is one is kept (`NaN`).
+/// Each number is the shortest text that reads back as the same bits, including `-0.0` and infinities (`inf`, `-inf`);
+/// all NaNs become `NaN`.
 ///
-/// The file appears under its name only when it is complete. On an error nothing is left behind, and a file
-/// that was there is untouched; one that is replaced hands on its permissions.
+/// The file appears under its name only when it is complete. On an error nothing is left behind, and an existing file
+/// is untouched; a replaced file passes on its permissions.
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory or a write-protected file; when memory runs out.
+/// The system's error; also when `path` is a directory or a write-protected file, or memory runs out.
 pub fn write_vector<V: Value>(path: impl AsRef<Path>, vector: &[V]) -> Result<(), Error> {
     write_array(path.as_ref(), vector.len(), 1, vector)
 }
 
-/// Writes a dense matrix as a Matrix Market `array general` file of real or complex values. Numbers are written as
-/// by [`write_vector`], which also says how the file appears. O(rows · columns).
+/// Writes a dense matrix as a Matrix Market `array general` file of real or complex values. Numbers are written, and
+/// the file appears, as described for [`write_vector`]. O(rows · columns).
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory or a write-protected file; when there are not as many values
-/// as the shape says; when memory runs out.
+/// The system's error; also when `path` is a directory or a write-protected file, the number of values does not match
+/// the shape, or memory runs out.
 pub fn write_dense<V: Value>(path: impl AsRef<Path>, matrix: &DenseMatrix<V>) -> Result<(), Error> {
     let &DenseMatrix { rows, columns, ref values } = matrix;
     let Some(expected) = rows.checked_mul(columns) else {
@@ -70,12 +70,12 @@ fn write_array<V: Value>(path: &Path, rows: usize, columns: usize, values: &[V])
     })
 }
 
-/// Writes the entries of a sparse matrix as a Matrix Market `coordinate general` file, of real or complex values, in
-/// their order. Numbers are written as by [`write_vector`], which also says how the file appears. O(nnz).
+/// Writes the entries of a sparse matrix as a Matrix Market `coordinate general` file, with real or complex values, in
+/// their order. Numbers are written, and the file appears, as described for [`write_vector`]. O(nnz).
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory or a write-protected file; when the arrays differ in length
-/// or an index is not below the shape's; when memory runs out.
+/// The system's error; also when `path` is a directory or a write-protected file, the lengths of the arrays differ, an
+/// index exceeds the shape, or memory runs out.
 pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates<V>) -> Result<(), Error> {
     let Coordinates { rows, columns, row_indices, column_indices, values } = entries;
     check_length("column_indices", column_indices.len(), row_indices.len())?;
@@ -97,17 +97,15 @@ pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates
     })
 }
 
-/// Writes a sparse matrix as a Matrix Market `coordinate` file, compressed with gzip where the name ends in
-/// `.gz`: entry by entry as they are stored. Numbers are written as by [`write_vector`], which also says how the
-/// file appears.
+/// Writes a sparse matrix as a Matrix Market `coordinate` file, compressed with gzip if the name ends in `.gz`, entry
+/// by entry in stored order. Numbers are written, and the file appears, as described for [`write_vector`].
 ///
-/// In parallel, O(rows + nnz), with the memory of a few chunks of text. With a symmetry it takes O(nnz log
-/// (longest row)), and a matrix with rows out of order or entries stored more than once is copied and put in
-/// order.
+/// In parallel, O(rows + nnz), with the memory of a few chunks of text. With a symmetry it takes O(nnz log (longest
+/// row)), and a matrix with unsorted rows or duplicate entries is copied and sorted.
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory or a write-protected file; when the matrix is not what
-/// `options` say; when memory runs out.
+/// The system's error; also when `path` is a directory or a write-protected file, the matrix contradicts `options`, or
+/// memory runs out.
 ///
 /// ```no_run
 /// use host::Csr;
@@ -141,7 +139,7 @@ pub fn write_matrix_market<T: Number>(
     write_file(path, &first, matrix.nnz(), &|range, text| append_entries(&matrix, 0, options, range, text))
 }
 
-/// Appends the lines of some entries of rows that are numbered from `first_row`, from 0, on.
+/// Appends the lines of a range of entries. The rows of the matrix are numbered from the zero-based `first_row` on.
 pub(super) fn append_entries<T: Number>(
     matrix: &Csr<T>,
     first_row: usize,
@@ -180,9 +178,9 @@ pub(super) fn append_entries<T: Number>(
     }
 }
 
-/// Checks that values can be written as a field says.
+/// Checks that values can be written as a field requires.
 fn check_field<T: Number>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Result<(), String> {
-    // -0.0 is no integer: it would lose its sign.
+    // -0.0 is not an integer: it would lose its sign.
     let is_integer = |value: &T| {
         let [value, imaginary] = value.parts();
         (value as i64 as f64).to_bits() == value.to_bits() && value < i64::MAX as f64 && imaginary.to_bits() == 0
@@ -211,7 +209,7 @@ fn check_field<T: Number>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Resu
     }
 }
 
-/// The matrix with its rows in order and no entry stored twice.
+/// The matrix with sorted rows and without duplicate entries.
 fn in_order<T: Number>(matrix: &Csr<T>) -> Result<Cow<'_, Csr<T>>, Error> {
     let ordered = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
     if parallel::all(matrix.rows(), AT_ONCE, &ordered) {
@@ -223,7 +221,7 @@ fn in_order<T: Number>(matrix: &Csr<T>) -> Result<Cow<'_, Csr<T>>, Error> {
     Ok(Cow::Owned(matrix))
 }
 
-/// Number of entries that a file of this symmetry holds, when the matrix, whose rows are in order, has it.
+/// Number of entries in a file of this symmetry, after checking that the matrix, whose rows are sorted, has it.
 fn half<T: Number>(matrix: &Csr<T>, symmetry: Symmetry) -> Result<usize, String> {
     let name = symmetry.name();
     if matrix.rows() != matrix.columns() {

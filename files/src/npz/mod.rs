@@ -1,4 +1,4 @@
-//! What `scipy.sparse.save_npz` writes: a zip archive with a NumPy array a member.
+//! Files written by `scipy.sparse.save_npz`: a zip archive with a NumPy array per member.
 //!
 //! `npy` is the header of an array, `read` and `write` are the matrix.
 #![forbid(unsafe_code)]

@@ -10,23 +10,24 @@ pub(crate) fn is_zip(bytes: &[u8]) -> bool {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The data begins at a multiple of this.
+/// The data begins at a multiple of this number.
 const ALIGNMENT: usize = 64;
 
-/// NumPy knows arrays of no more axes.
+/// Maximum number of axes of a NumPy array.
 const MOST_AXES: usize = 64;
 
-/// Characters of a text that are read: more than the name of any format has, and no more than an error should show.
+/// Maximum number of characters read from a text: more than any format's name has, and no more than an error should
+/// show.
 const MOST_CHARACTERS: usize = 40;
 
-/// What an array's elements are.
+/// The kind of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Numbers.
     Number(ElementType),
-    /// Text of so many bytes.
+    /// Text of this many bytes.
     Bytes(usize),
-    /// Text of so many characters of 4 bytes.
+    /// Text of this many characters of 4 bytes each.
     Characters(usize),
 }
 
@@ -42,9 +43,9 @@ pub(super) struct Npy<'a> {
 }
 
 impl<'a> Npy<'a> {
-    /// Takes the bytes of a file apart.
+    /// Parses the bytes of a file.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or("it is no NumPy array")?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or("it is not a NumPy array")?;
         const SHORT: &str = "its header is truncated";
         let (version, rest) = rest.split_at_checked(2).ok_or(SHORT)?;
         let (length, rest) = match version[0] {
@@ -73,7 +74,7 @@ impl<'a> Npy<'a> {
         Ok(npy)
     }
 
-    /// The elements, which should be numbers along one axis; `name` is that of the array.
+    /// The elements, which must be numbers along one axis; `name` is the name of the array.
     pub(super) fn array<'b>(&'b self, name: &'b str) -> Result<Array<'b>, String> {
         match (self.kind, &*self.shape) {
             (Kind::Number(element), [_]) => {
@@ -84,7 +85,7 @@ impl<'a> Npy<'a> {
         }
     }
 
-    /// The rows, which should be two, of an array with two axes.
+    /// The two rows of an array with two axes.
     pub(super) fn two_rows<'b>(&'b self, name: &'b str) -> Result<[Array<'b>; 2], String> {
         match (self.kind, &*self.shape) {
             (Kind::Number(element), &[2, _]) if !self.fortran_order => {
@@ -95,7 +96,7 @@ impl<'a> Npy<'a> {
         }
     }
 
-    /// The text, which should be one, up to some characters.
+    /// The text, if the array is a single one, up to a maximum length.
     pub(super) fn text(&self) -> Option<String> {
         let (width, place) = match self.kind {
             Kind::Bytes(_) => (1, 0),
@@ -110,17 +111,17 @@ impl<'a> Npy<'a> {
     }
 }
 
-/// What is left of the Python literal in a header.
+/// The remaining text of the Python literal in a header.
 struct Literal<'a>(&'a [u8]);
 
 impl<'a> Literal<'a> {
-    /// Takes a byte after any blanks, when it is this one.
+    /// Takes a byte, preceded by any blanks, if it is this one.
     fn eat(&mut self, byte: u8) -> Option<()> {
         self.0 = self.0.trim_ascii_start().strip_prefix(&[byte])?;
         Some(())
     }
 
-    /// Takes bytes as long as they are such.
+    /// Takes bytes as long as they belong.
     fn take_while(&mut self, belongs: impl Fn(u8) -> bool) -> &'a [u8] {
         let text = self.0.trim_ascii_start();
         let end = text.iter().position(|&byte| !belongs(byte)).unwrap_or(text.len());
@@ -156,7 +157,7 @@ impl<'a> Literal<'a> {
         Some(shape)
     }
 
-    /// The array that a header describes, without its data; nothing when the header is no such dictionary.
+    /// The array that a header describes, without its data; `None` if the header is not such a dictionary.
     fn dictionary(mut self) -> Option<Result<Npy<'a>, String>> {
         let (mut kind, mut fortran_order, mut shape) = (None, None, None);
         self.eat(b'{')?;
@@ -165,7 +166,7 @@ impl<'a> Literal<'a> {
             self.eat(b':')?;
             match key {
                 b"descr" => {
-                    // A list stands for a structure.
+                    // A list denotes a structure.
                     kind = Some(self.string().map_or(Err("a structure".into()), element_kind));
                     if let Some(Err(found)) = kind {
                         return Some(Err(format!("its type is {found}, expected numbers or text")));
@@ -182,7 +183,7 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// What a type string such as `<f8` stands for, and whether in big-endian order.
+/// The kind of elements for a type string such as `<f8`, and whether they are in big-endian order.
 fn element_kind(text: &[u8]) -> Result<(Kind, bool), String> {
     let unknown = || quote(text);
     let [order, letter, digits @ ..] = text else { return Err(unknown()) };
@@ -212,7 +213,7 @@ fn element_kind(text: &[u8]) -> Result<(Kind, bool), String> {
     Ok((kind, big_endian))
 }
 
-/// The header of an array of a type string and a shape as Python writes it, `(3,)`.
+/// The header of an array with a type string and a shape in Python's notation, `(3,)`.
 pub(super) fn header(descr: &str, shape: &str) -> Vec<u8> {
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     let fixed = MAGIC.len() + 2 + 2;

@@ -18,18 +18,17 @@ use host::error::Error;
 use host::format::{Csr, Offsets};
 use host::memory;
 
-/// Reads a sparse matrix as `scipy.sparse.save_npz` writes it, in CSR, CSC or COO, with values that are real
-/// or complex numbers, integers or truth values. Entries of CSR stay as they are; of the others, those given more than
-/// once are added up.
+/// Reads a sparse matrix written by `scipy.sparse.save_npz`, in CSR, CSC or COO, with real or complex numbers, integers
+/// or truth values. Entries of CSR stay as they are; duplicate entries of the other formats are added up.
 ///
-/// O(bytes + rows + nnz log(longest row)). The arrays are decompressed to memory, one at a time: next to the matrix it
-/// takes the bytes of the largest one and an eighth of them, and for CSC and COO the memory of all entries as row,
-/// column and value.
+/// O(bytes + rows + nnz log(longest row)). The arrays are decompressed to memory, one at a time: besides the matrix,
+/// this takes the size of the largest one plus an eighth, and for CSC and COO the memory of all entries as row, column
+/// and value.
 ///
 /// # Errors
-/// When the file cannot be read, with what the system said; when it is no such archive, is truncated or altered,
-/// holds another format, or complex values where `T` is real, or arrays that are no matrix, with which of these it is;
-/// when the arrays decompress to more than [`ReadOptions::decompressed_limit`]; when memory runs out.
+/// The system's error if the file cannot be read. Also when it is not such an archive, is truncated or altered, holds
+/// another format, complex values where `T` is real, or arrays that do not form a matrix (the error says which); when
+/// the arrays decompress to more than [`ReadOptions::decompressed_limit`]; and when memory runs out.
 pub fn read_npz<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>, Error> {
     let path = path.as_ref();
     let (matrix, _) = parse(&Contents::of(path, options)?, path, options)?;
@@ -51,31 +50,31 @@ pub(crate) fn parse<T: Number>(
     Ok(result)
 }
 
-/// An archive whose arrays are read one after the other.
+/// An archive whose arrays are read sequentially.
 struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
-    /// Bytes that may still be decompressed.
+    /// Number of bytes that may still be decompressed.
     left: u64,
-    /// Compressed bytes that were read.
+    /// Number of compressed bytes that have been read.
     done: u64,
     total: u64,
     options: &'a ReadOptions<'a>,
 }
 
 impl Archive<'_> {
-    /// Reads the array of a name and does something with it.
+    /// Reads the array with this name, and passes it to `read`.
     fn array<R>(&mut self, name: &str, read: impl FnOnce(Npy<'_>) -> Result<R, String>) -> Result<R, String> {
         let member = match self.zip.by_name(&format!("{name}.npy")) {
             Ok(member) => member,
             Err(ZipError::FileNotFound) => {
-                return Err(format!("not a sparse matrix of SciPy: there is no array '{name}'"));
+                return Err(format!("not a SciPy sparse matrix: there is no array '{name}'"));
             }
             Err(error) => return Err(format!("array '{name}': {error}")),
         };
         let compressed = member.compressed_size();
         let bytes = read_all(member, self.left).map_err(|reason| format!("array '{name}': {reason}"))?;
         self.left -= bytes.len() as u64;
-        // What sizes a member claims is not sure.
+        // The sizes that a member claims are not trusted.
         self.done = self.done.saturating_add(compressed).min(self.total);
         self.options.report(self.done, self.total);
         let npy = Npy::parse(&bytes).map_err(|reason| format!("array '{name}': {reason}"))?;
@@ -95,7 +94,7 @@ impl Archive<'_> {
     }
 
     fn matrix<T: Number>(mut self) -> Result<(Csr<T>, Header), String> {
-        let format = self.array("format", |npy| npy.text().ok_or_else(|| "array 'format' is no text".into()))?;
+        let format = self.array("format", |npy| npy.text().ok_or_else(|| "array 'format' is not text".into()))?;
         if !["csr", "csc", "coo"].contains(&&*format) {
             return Err(format!("the format '{}' is not supported, expected csr, csc or coo", format.escape_debug()));
         }
@@ -115,7 +114,7 @@ impl Archive<'_> {
         })?;
         let entries = values.len() as u64;
         let decompressed = (self.options.decompressed_limit - self.left) as usize;
-        // Only where the file need not have a number for each.
+        // Only dimensions for which the file need not have a number each.
         if format != "csr" {
             check_dimension("rows", rows as u64, decompressed)?;
         }

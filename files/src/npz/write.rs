@@ -14,21 +14,21 @@ use host::format::{Csr, Offsets};
 use host::memory::collect;
 use host::replace::replace_file;
 
-/// Elements that are handed to the compressor at a time.
+/// Elements passed to the compressor at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Writes a matrix as `scipy.sparse.save_npz` does, in CSR: with 32-bit indices as long as they can count the
-/// entries, and compressed. O(bytes).
+/// Writes a matrix as `scipy.sparse.save_npz` does, in CSR: compressed, with 32-bit indices if they can count the
+/// entries. O(bytes).
 ///
-/// The file appears under its name only when it is complete. On an error nothing is left behind, and a file
-/// that was there is untouched; one that is replaced hands on its permissions.
+/// The file appears under its name only when it is complete. On an error nothing is left behind, and an existing file
+/// is untouched; a replaced file passes on its permissions.
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory, a pipe or a write-protected file; when memory runs out.
+/// The system's error; also when `path` is a directory, a pipe or a write-protected file, or memory runs out.
 pub fn write_npz<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
     replace_file(path.as_ref(), |file| {
         let mut archive = ZipWriter::new(file);
-        // Both index arrays are of the same type, as SciPy wants them.
+        // SciPy expects both index arrays to have the same type.
         let wide = matrix.nnz() > i32::MAX as usize;
         let (indices_type, length) = (if wide { "<i8" } else { "<i4" }, |length: usize| format!("({length},)"));
         let indices = matrix.column_indices();
@@ -57,7 +57,7 @@ pub fn write_npz<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(
     })
 }
 
-/// Begins the file of an array with so many elements.
+/// Begins the file of an array with `elements` elements.
 fn begin(
     archive: &mut ZipWriter<impl Write + Seek>,
     name: &str,
@@ -65,14 +65,14 @@ fn begin(
     shape: &str,
     elements: usize,
 ) -> io::Result<()> {
-    // With some room for compression that makes it longer.
+    // Leaves some room for compression that increases the size.
     let large = elements as u64 > u64::from(u32::MAX) / 9;
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).large_file(large);
     archive.start_file(format!("{name}.npy"), options)?;
     archive.write_all(&header(element, shape))
 }
 
-/// Writes numbers as integers of 32 bits, which they then fit, or of 64.
+/// Writes numbers as 32-bit integers, in which they must then fit, or as 64-bit ones.
 fn write_indices(to: &mut impl Write, indices: &[u32], wide: bool) -> io::Result<()> {
     for chunk in indices.chunks(CHUNK) {
         if wide {

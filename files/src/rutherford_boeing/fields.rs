@@ -4,10 +4,10 @@ use super::format::FortranFormat;
 use crate::options::ReadOptions;
 use host::memory;
 
-/// Lines that are read between two reports of the progress.
+/// Lines between two progress reports.
 const LINES_PER_REPORT: u64 = 1 << 14;
 
-/// The lines of a text, and how many were read.
+/// The lines of a text, with the number of lines read.
 pub(super) struct Lines<'a> {
     rest: &'a [u8],
     length: usize,
@@ -24,7 +24,7 @@ impl<'a> Lines<'a> {
         self.length
     }
 
-    /// The number of the line that was read last, from 1.
+    /// The one-based number of the line read last.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -42,8 +42,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Reads so many fields, which begin in a new line. `parse` gets the number of each, from 0, and its text without
-/// blanks around.
+/// Reads `count` fields, which begin on a new line. `parse` receives the zero-based number of each and its text without
+/// surrounding blanks.
 pub(super) fn read_array<E>(
     lines: &mut Lines<'_>,
     format: &FortranFormat,
@@ -52,7 +52,7 @@ pub(super) fn read_array<E>(
     options: &ReadOptions<'_>,
     mut parse: impl FnMut(u64, &[u8]) -> Result<E, String>,
 ) -> Result<Vec<E>, String> {
-    // Every field takes a byte at least: no allocation on the word of the header.
+    // Every field takes at least one byte: nothing is allocated on the header's word alone.
     if count > lines.rest.len() as u64 {
         return Err(format!("{count} {what} announced, more than the {} bytes left can hold", lines.rest.len()));
     }

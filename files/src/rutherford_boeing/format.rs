@@ -1,26 +1,26 @@
-//! Fortran formats such as `(26I3)` and `(1P,4E20.12)`, and numbers in them.
+//! Fortran formats such as `(26I3)` and `(1P,4E20.12)`, and numbers written with them.
 
 use crate::quote::quote;
 use crate::text::Text;
 
-/// No line has more columns, or fields.
+/// Maximum number of columns or fields per line.
 const LARGEST: usize = 1 << 12;
 
-/// How the fields of an array stand in its lines.
+/// The layout of an array's fields in its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FortranFormat {
-    /// Fields in a line.
+    /// Fields per line.
     pub(super) repeat: usize,
-    /// Columns of a field.
+    /// Columns per field.
     pub(super) width: usize,
-    /// Digits behind the point, in a number that has none.
+    /// Digits after the point, for a number without a point.
     decimals: i32,
-    /// Power of ten that a number without an exponent was multiplied by.
+    /// The power of ten by which a number without an exponent was multiplied.
     scale: i32,
 }
 
 impl FortranFormat {
-    /// Reads a format with one kind of field.
+    /// Parses a format with one kind of field.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         let unknown = || format!("unknown Fortran format {}: expected one such as (26I3) or (4E20.12)", quote(text));
         let compact: Vec<u8> =
@@ -53,7 +53,7 @@ impl FortranFormat {
             rest = behind;
             decimals = count(&mut rest)?;
         }
-        // Digits of the exponent, which reading does not need.
+        // Digits of the exponent, which are not needed for reading.
         if let Some(behind) = rest.strip_prefix(b"E").filter(|_| real) {
             rest = behind;
             count(&mut rest)?;
@@ -61,12 +61,12 @@ impl FortranFormat {
         if !rest.is_empty() || repeat == 0 || width == 0 {
             return None;
         }
-        // What `Iw.m` says of leading zeros has no meaning here.
+        // The number of digits in `Iw.m` concerns leading zeros, which do not matter here.
         let decimals = if real { decimals as i32 } else { 0 };
         Some(Self { repeat, width, decimals, scale })
     }
 
-    /// Reads a number, rounded once, unless a finite one is too large for its type.
+    /// Parses a number, rounded once; `None` if a finite one is too large for its type.
     pub(super) fn parse_real<T: Text>(&self, text: &[u8]) -> Option<T> {
         let plain = |text: &[u8]| {
             let (value, length) = T::parse_prefix(text)?;
@@ -91,7 +91,7 @@ impl FortranFormat {
             [letter, digits @ ..] if letter.is_ascii_alphabetic() => parse_integer(digits)?,
             digits => parse_integer(digits)?,
         };
-        // An exponent may be any integer of 64 bits.
+        // An exponent may be any 64-bit integer.
         let decimals = if has_point { 0 } else { self.decimals };
         let shift = shift.saturating_sub(decimals.into()).clamp(-100_000, 100_000);
         let mut text = mantissa.to_vec();
@@ -108,7 +108,7 @@ fn count(text: &mut &[u8]) -> Option<usize> {
     parse_integer(digits).and_then(|count| usize::try_from(count).ok()).filter(|&count| count <= LARGEST)
 }
 
-/// An integer of 64 bits, with or without a sign.
+/// A 64-bit integer, with or without a sign.
 pub(super) fn parse_integer(text: &[u8]) -> Option<i64> {
     str::from_utf8(text).ok()?.parse().ok()
 }

@@ -10,16 +10,16 @@ use crate::quote::quote;
 /// Width of a number in the header.
 const NUMBER: usize = 14;
 
-/// What the first lines say.
+/// The contents of the first lines.
 pub(super) struct Head {
     pub(super) header: Header,
     pub(super) pointers: FortranFormat,
     pub(super) indices: FortranFormat,
-    /// That of the indices, in a file without values.
+    /// Same as that of the indices in a file without values.
     pub(super) values: FortranFormat,
 }
 
-/// Whether a text begins as such a file does: with a type in its third line and a format in its fourth.
+/// Whether a text begins like such a file: with a type in its third line and a format in its fourth.
 pub(crate) fn has_header(text: &[u8]) -> bool {
     let mut lines = Lines::new(text);
     lines.next();
@@ -31,11 +31,11 @@ pub(crate) fn has_header(text: &[u8]) -> bool {
     has_type && lines.next().is_some_and(|line| line.trim_ascii_start().starts_with(b"("))
 }
 
-/// Reads the first lines, and refuses complex values unless they are taken.
+/// Reads the first lines, and rejects complex values unless they are accepted.
 pub(super) fn read(lines: &mut Lines<'_>, takes_complex: bool) -> Result<Head, String> {
     next(lines, "the title")?;
     let counts = next(lines, "the numbers of lines")?;
-    // Only Harwell-Boeing files have a fifth.
+    // Only Harwell-Boeing files have a fifth number.
     let right_hand_sides = match column(counts, 4 * NUMBER, NUMBER) {
         b"" => 0,
         _ => number(counts, 4, "the number of lines with right-hand sides")?,
@@ -53,7 +53,7 @@ pub(super) fn read(lines: &mut Lines<'_>, takes_complex: bool) -> Result<Head, S
         check_dimension(what, dimension, lines.length())?;
     }
     if symmetry != Symmetry::General && rows != columns {
-        return Err(format!("a {} matrix is square, and this one is {rows} x {columns}", symmetry.name()));
+        return Err(format!("a {} matrix is square, but this one is {rows} x {columns}", symmetry.name()));
     }
 
     let line = next(lines, "the formats")?;
@@ -71,13 +71,13 @@ fn next<'a>(lines: &mut Lines<'a>, what: &str) -> Result<&'a [u8], String> {
     lines.next().ok_or_else(|| format!("the file ends before the line with {what}"))
 }
 
-/// Some columns of a line without blanks around, as far as the line goes.
+/// Some columns of a line without surrounding blanks; fewer if the line is shorter.
 fn column(line: &[u8], begin: usize, length: usize) -> &[u8] {
     let line = &line[begin.min(line.len())..];
     line[..length.min(line.len())].trim_ascii()
 }
 
-/// A number of the header by its place in the line.
+/// A number of the header by its index in the line.
 fn number(line: &[u8], place: usize, what: &str) -> Result<u64, String> {
     let text = column(line, place * NUMBER, NUMBER);
     parse_integer(text).and_then(|number| u64::try_from(number).ok()).ok_or_else(|| {
@@ -86,7 +86,7 @@ fn number(line: &[u8], place: usize, what: &str) -> Result<u64, String> {
     })
 }
 
-/// What the three letters of a type say.
+/// The meaning of the three letters of a type.
 fn matrix_type(text: &[u8]) -> Result<(Field, Symmetry), String> {
     let unknown = || format!("unknown type of matrix {}: expected three letters such as rua", quote(text));
     let &[values, symmetry, storage] = &*text.to_ascii_lowercase() else { return Err(unknown()) };

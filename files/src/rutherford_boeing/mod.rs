@@ -1,17 +1,17 @@
-//! Rutherford-Boeing files (Duff, Grimes & Lewis 1997), and the older Harwell-Boeing ones: compressed sparse
-//! columns in text of fixed columns.
+//! Rutherford-Boeing files (Duff, Grimes & Lewis 1997), and the older Harwell-Boeing files: compressed sparse columns
+//! as text in fixed columns.
 //!
-//! `header` is the first lines, `format` a Fortran format and a field in it, `fields` the fields of an array.
-//! Where the files leave a choice, this reader
-//! - takes real, integer, complex and pattern matrices, assembled, of any symmetry; a complex value is two fields, which
-//!   may be in two lines;
-//! - takes `E`, `D`, `F`, `G` and `I` formats with a repeat count and a scale factor, exponents without a
-//!   letter (`1.5-100`), and numbers without a point, in which the format says where it is;
-//! - takes lines that lack the blanks at their ends, LF and CRLF, and passes over what is behind the last field
-//!   of a line, as Fortran does, and over the right-hand sides of a Harwell-Boeing file;
-//! - refuses entries above the diagonal of a symmetric or hermitian matrix, or on it in a skew-symmetric one, and complex
-//!   ones on it in a hermitian one;
-//! - adds up entries that are given more than once.
+//! `header` is the first lines, `format` a Fortran format and its fields, `fields` the fields of an array. Where the
+//! files leave a choice, this reader
+//! - accepts real, integer, complex and pattern matrices, assembled, of any symmetry; a complex value is two fields, which
+//!   may be on two lines;
+//! - accepts `E`, `D`, `F`, `G` and `I` formats with a repeat count and a scale factor, exponents without a letter
+//!   (`1.5-100`), and numbers without a point, whose position the format gives;
+//! - accepts lines without trailing blanks, LF and CRLF, and ignores text after the last field of a line, as Fortran
+//!   does, and the right-hand sides of a Harwell-Boeing file;
+//! - rejects entries above the diagonal of a symmetric or hermitian matrix, or on or above it in a skew-symmetric one, and
+//!   complex ones on the diagonal of a hermitian one;
+//! - adds up duplicate entries.
 #![forbid(unsafe_code)]
 
 mod fields;
@@ -34,17 +34,17 @@ use host::{Real, memory};
 
 pub(super) use header::has_header;
 
-/// Reads a sparse matrix from a Rutherford-Boeing or Harwell-Boeing file, compressed with gzip or not. The values
-/// of a pattern are 1, and the other half of a symmetric, skew-symmetric or hermitian matrix is filled in. A complex type
-/// takes files of real numbers too.
+/// Reads a sparse matrix from a Rutherford-Boeing or Harwell-Boeing file, compressed with gzip or not. The values of a
+/// pattern are 1, and the other half of a symmetric, skew-symmetric or hermitian matrix is filled in. A complex type also
+/// accepts files of real numbers.
 ///
-/// O(bytes + rows + nnz log(longest row)); next to the matrix it takes the memory of all
-/// entries as row, column and value, and where half of them is left out up to twice that. The file is mapped where that
-/// is possible: do not truncate it meanwhile.
+/// O(bytes + rows + nnz log(longest row)); besides the matrix, this takes the memory of all entries as row, column and
+/// value, and up to twice that if half of them is left out. The file is mapped if possible: do not truncate it
+/// meanwhile.
 ///
 /// # Errors
-/// When the file cannot be read, with what the system said; when it is not what its header says, with the first
-/// line that is wrong; when it holds complex values and `T` is real, or elements that are not assembled; when memory runs
+/// The system's error if the file cannot be read. Also when its contents contradict its header (the error names the first
+/// invalid line), when it holds complex values and `T` is real, or elements that are not assembled, and when memory runs
 /// out.
 pub fn read_rutherford_boeing<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>, Error> {
     let path = path.as_ref();
@@ -63,7 +63,7 @@ pub(super) fn parse<T: Number>(text: &[u8], name: &Path, options: &ReadOptions<'
     Ok((matrix, header))
 }
 
-/// Reads a matrix; an error is in the line that was last read.
+/// Reads a matrix; an error concerns the line read last.
 fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(Csr<T>, Header), String> {
     let head = header::read(lines, T::COMPLEX)?;
     let (Header { field, rows, columns, entries, .. }, values_format) = (head.header, head.values);
@@ -107,7 +107,7 @@ fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(
             read_array(lines, &values_format, entries, "values", options, |_, text| real(text).map(T::from_f64))?
         }
         Field::Complex => {
-            // There are as many row indices.
+            // As many as there are row indices.
             let mut values = memory::with_capacity(row_indices.len()).map_err(|error| error.to_string())?;
             let mut re = 0.0;
             read_array(lines, &values_format, 2 * entries, "parts of values", options, |index, text| {
@@ -126,7 +126,7 @@ fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(
     Ok((matrix, head.header))
 }
 
-/// The matrix of compressed columns, with the half that its symmetry implies.
+/// The matrix with these compressed columns, including the half implied by its symmetry.
 fn assemble<T: Number>(
     &Header { symmetry, rows, columns, .. }: &Header,
     offsets: &[u64],

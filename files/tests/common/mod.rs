@@ -33,7 +33,7 @@ impl Folder {
     }
 }
 
-/// The number with a place in a sequence of random ones (splitmix64).
+/// The number at an index of a pseudorandom sequence (splitmix64).
 pub fn random(place: u64) -> u64 {
     let mut bits = place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -41,7 +41,7 @@ pub fn random(place: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Values whose parts have all magnitudes and signs, infinities and -0 among them, but no NaN.
+/// Values whose parts have all magnitudes and signs, including infinities and -0, but no NaN.
 pub fn value<T: Number>(place: u64) -> T {
     T::from_parts(part::<T::Real>(place), part::<T::Real>(place ^ 0x77_0000))
 }
@@ -59,7 +59,7 @@ fn part<T>(place: u64) -> f64 {
     if value.is_nan() { 1.5 } else { value }
 }
 
-/// A matrix with about so many entries in random places, some rows empty, one long.
+/// A matrix with about `entries` entries at random positions, some empty rows, and one long row.
 pub fn matrix<T: Number>(seed: u64, rows: usize, columns: usize, entries: usize) -> Csr<T> {
     let index = |place: usize, limit: usize| (random(seed << 40 | place as u64) % limit as u64) as u32;
     let mut places: Vec<(u32, u32)> = (0..entries)
@@ -72,7 +72,7 @@ pub fn matrix<T: Number>(seed: u64, rows: usize, columns: usize, entries: usize)
     Csr::try_from_triplets(rows, columns, &rows_of, &columns_of, &values).unwrap()
 }
 
-/// Small and large matrices, those without rows, columns or entries among them.
+/// Small and large matrices, including some without rows, columns or entries.
 pub fn matrices<T: Number>() -> Vec<Csr<T>> {
     let sizes = [(1, 1, 1), (3, 5, 4), (5, 3, 9), (40, 17, 300), (300, 2000, 90_000), (100_000, 7, 200_000)];
     let mut matrices: Vec<_> =
@@ -83,7 +83,7 @@ pub fn matrices<T: Number>() -> Vec<Csr<T>> {
     matrices
 }
 
-/// Two matrices are the same to the bit.
+/// Asserts that two matrices are bitwise equal.
 #[track_caller]
 pub fn assert_same<T: Number>(found: &Csr<T>, expected: &Csr<T>) {
     assert_eq!((found.rows(), found.columns(), found.nnz()), (expected.rows(), expected.columns(), expected.nnz()));
@@ -94,7 +94,7 @@ pub fn assert_same<T: Number>(found: &Csr<T>, expected: &Csr<T>) {
     assert_eq!(differs, None, "the first entry that differs");
 }
 
-/// The error is one printable line that begins with the path and says this.
+/// Asserts that an error is one printable line that begins with the path and contains the phrase.
 #[track_caller]
 pub fn check_error(error: &Error, path: &Path, phrase: &str) {
     let message = error.to_string();
@@ -103,7 +103,7 @@ pub fn check_error(error: &Error, path: &Path, phrase: &str) {
     assert!(!message.contains(char::is_control) && message.len() < 500, "{message:?}");
 }
 
-/// Puts the checksums of a container right after a change.
+/// Updates the checksums of a container after a change.
 pub fn seal(bytes: &mut [u8]) {
     let sections = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
     let table_end = 128 + 64 * sections;

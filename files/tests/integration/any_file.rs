@@ -1,4 +1,4 @@
-//! The one entry point for files of all kinds.
+//! The common entry point for files of all kinds.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

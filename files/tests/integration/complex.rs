@@ -27,7 +27,7 @@ fn dense<V: Value>(text: &str) -> Result<DenseMatrix<V>, Error> {
     read_dense(file(text).path(), &ReadOptions::default()).map(|(matrix, _)| matrix)
 }
 
-/// What is said without the path before it.
+/// An error message without the path.
 fn reason<V>(result: Result<V, Error>) -> String {
     let error = result.err().unwrap().to_string();
     let (_, reason) = error.split_once(".mtx:").unwrap();
@@ -73,7 +73,7 @@ fn a_hermitian_matrix_has_real_numbers_on_the_diagonal_and_nothing_above() {
     assert_eq!(read("2 1 1"), "3: expected a real number, found the end of the line");
     assert_eq!(read("2 1 1 1 1"), "3: expected the end of the line, found '1'");
     let oblong = reason(coordinates::<Complex<f64>>("coordinate complex hermitian\n2 3 1\n2 1 1 1\n"));
-    assert_eq!(oblong, "2: a hermitian matrix is square, and this one is 2 x 3");
+    assert_eq!(oblong, "2: a hermitian matrix is square, but this one is 2 x 3");
     let array = reason(dense::<Complex<f64>>("array complex hermitian\n1 1\n1 2\n"));
     assert_eq!(array, "1: value 1 of the diagonal is not real, in a hermitian matrix");
 }
@@ -139,7 +139,7 @@ fn arrays_that_contradict_the_shape_are_not_written() {
         let error = write_coordinates(&path, &entries).unwrap_err().to_string();
         assert!(error.contains(wrong), "{error}");
     }
-    // The largest index, counted from 1, does not fit in its own type.
+    // The largest index, one-based, does not fit into its own type.
     let entries = Coordinates {
         rows: 1 << 32,
         columns: 1 << 32,

@@ -90,7 +90,7 @@ fn truncated_files() {
     }
 }
 
-/// Every bit of the file is protected by a checksum, or by being where only one value is right.
+/// Every bit of the file is protected by a checksum, or has only one valid value.
 #[test]
 fn altered_files() {
     let whole = bytes(&matrix::<f32>(3, 9, 9, 30));
@@ -108,41 +108,41 @@ fn altered_files() {
         }
     }
     refused(&[&whole[..], b"\0"].concat(), "the file is altered: ");
-    // As a transfer as text does it.
+    // The effect of a transfer as text.
     let error = parse::<f64>(&[b"\x89WSPMV\n", &whole[8..]].concat(), "m.wspmv", &ReadOptions::default());
     check_error(&error.unwrap_err(), Path::new("m.wspmv"), "unknown kind of file");
 }
 
-/// What no checksum can tell: a file that was made wrong.
+/// Errors that no checksum detects: files that were written incorrectly.
 #[test]
 fn files_that_contradict_themselves() {
     let whole = bytes(&example());
     for (place, value, says) in [
-        (8, 2, "a container of version 2, and this program knows them up to 1"),
+        (8, 2, "a container of version 2, but this program supports up to 1"),
         (8, 0, "version 0, which does not exist"),
         (12, 65, "65 sections, expected at most 64"),
         (12, 2, "begins at byte 320, expected 256"),
-        (16, b'X', "in the format 'XSR', which is not known"),
-        (17, 0, "is no name"),
-        (16, 0, "is no name"),
-        (17, 0x1b, "is no name"),
+        (16, b'X', "in the unknown format 'XSR'"),
+        (17, 0, "is not a name"),
+        (16, 0, "is not a name"),
+        (17, 0x1b, "is not a name"),
         (32, 3, "3 row offsets for 3 rows, expected rows + 1"),
         (36, 1, "4294967298 rows are more than"),
         (40, 2, "entry 2 is in column 2 of 2"),
         (47, 0xff, "columns are more than"),
-        (48, 4, "the header says 4 entries, the arrays have 3"),
+        (48, 4, "the header has 4 entries, but the arrays have 3"),
         (64, 9, "section 'values' is of type float64, expected float32"),
         (64, 99, "unknown element type 99"),
         (64, 3, "values of type uint32, expected real or complex numbers"),
-        (65, 8, "the header says offsets of 8 bytes, section 'row_offsets' has 4"),
+        (65, 8, "the header has offsets of 8 bytes, but section 'row_offsets' has 4"),
         (66, 1, "a reserved byte of the header is not 0"),
         (128, b's', "there is no section 'row_offsets'"),
         (152, 9, "section 'row_offsets' is of type float32, expected uint32 or uint64"),
         (152, 13, "unknown element type 13"),
         (155, 1, "unknown element type"),
         (160, 2, "a byte before section 'column_indices' is not 0"),
-        (167, 0xff, "section 'row_offsets' ends behind the end of the file"),
-        (160, 100, "section 'row_offsets' ends behind the end of the file"),
+        (167, 0xff, "section 'row_offsets' ends beyond the end of the file"),
+        (160, 100, "section 'row_offsets' ends beyond the end of the file"),
         (168, 0x80, "section 'row_offsets' begins at byte 384, expected 320"),
         (176, 1, "a reserved byte"),
         (288, 2, "the sections end at byte 464 of 472"),

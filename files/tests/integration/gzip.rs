@@ -46,14 +46,14 @@ fn several_members_are_one_text() {
     }
 }
 
-/// No byte can be lost, added or altered without an error, but for those of the header that say nothing of the text.
+/// No byte can be lost, added or altered without an error, except for those of the header that do not affect the text.
 #[test]
 fn damage_is_noticed() {
     const HEADER: usize = 10;
     let whole = [compressed(&TEXT[..20]), compressed(&TEXT[20..])].concat();
     let second = compressed(&TEXT[..20]).len();
     for length in 2..whole.len() {
-        // Without the second member the text is whole for the decompressor, but not for the reader.
+        // Without the second member the text is complete for the decompressor, but not for the reader.
         let error = parse::<f64>(&whole[..length], "t.gz", &ReadOptions::default()).unwrap_err();
         let phrase = if length == second { "unknown object" } else { "truncated" };
         check_error(&error, "t.gz".as_ref(), phrase);
@@ -84,7 +84,7 @@ fn the_limit_is_exact_and_can_be_raised() {
         assert!(matches!(error, Error::Contents { .. }));
         check_error(&error, "t.gz".as_ref(), &format!("more than the {limit} bytes allowed"));
     }
-    // A bomb: a thousand times as long when it is decompressed.
+    // A bomb: decompression makes it a thousand times as long.
     let folder = Folder::new();
     let bomb = folder.file("bomb.mtx.gz", compressed(&[b'\n'; 20 << 20]));
     assert!(bomb.metadata().unwrap().len() < 100_000);

@@ -1,5 +1,5 @@
-//! The tests that share a process: one program, so the library is linked once. `reader_memory`, which counts
-//! allocations, is a program of its own.
+//! The tests that share a process: as one program, the library is linked only once. `reader_memory`, which counts
+//! allocations, is a separate program.
 
 mod any_file;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! The Matrix Market reader on texts: one line a case, and each case goes through every way in.
+//! The Matrix Market reader on texts: one line per case, and each case is passed to every entry point.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,14 +6,14 @@ use files::{Field, Number, Symmetry, parse_matrix_market, parse_vector, read_mat
 use host::format::LARGEST_DIMENSION;
 use host::{Csr, Error, Real};
 
-/// A banner of these words, and what follows it.
+/// A banner with these words, and the text after it.
 fn text(words: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let mut text = format!("%%MatrixMarket matrix {words}\n").into_bytes();
     text.extend_from_slice(body.as_ref());
     text
 }
 
-/// The text as it is, with Windows' line ends, and without its last line end.
+/// The text as it is, with Windows line ends, and without its last line end.
 fn variants(text: &[u8]) -> [Vec<u8>; 3] {
     let mut windows = Vec::new();
     for &byte in text {
@@ -25,7 +25,7 @@ fn variants(text: &[u8]) -> [Vec<u8>; 3] {
     [text.into(), windows, text.strip_suffix(b"\n").unwrap_or(text).into()]
 }
 
-/// Rows, columns, and the entries as row, column and value, rows and columns counted from 1 as in the file.
+/// Rows, columns, and the entries as row, column and value, with one-based rows and columns as in the file.
 fn listed<T: Number>(matrix: &Csr<T>) -> (usize, usize, Vec<(usize, usize, f64)>) {
     let entries = (0..matrix.rows())
         .flat_map(|row| matrix.row(row).map(move |(column, value)| (row + 1, column as usize + 1, value.parts()[0])));
@@ -51,7 +51,7 @@ fn accept(words: &str, body: impl AsRef<[u8]>, rows: usize, columns: usize, entr
     }
 }
 
-/// The error must be that of a line, be one short printable line, and say what is expected of it.
+/// The error must be that of a line, be one short printable line, and contain the phrase.
 #[track_caller]
 fn check_error(error: &Error, text: &[u8], line: u64, phrase: &str) {
     let shown = text[..text.len().min(200)].escape_ascii();
@@ -179,8 +179,7 @@ fn numbers() {
 
 #[test]
 fn numbers_are_rounded_once() {
-    // A little above the middle of 1 and its successor among the f32: by way of f64 it is exactly the middle,
-    // and goes to 1.
+    // Slightly above the midpoint of 1 and the next f32: via f64 it is exactly the midpoint, and rounds to 1.
     let text = text(REAL, "1 1 1\n1 1 1.00000005960464477540\n");
     let (matrix, _) = parse_matrix_market::<f32>(&text, "t.mtx", None).unwrap();
     assert_eq!(matrix.values(), &[1.0 + f32::EPSILON]);
@@ -242,7 +241,7 @@ fn bad_size_lines() {
     refuse(REAL, "a 2 1\n1 1 1\n", 2, "expected the number of rows, found 'a'");
     refuse(REAL, "2.0 2 1\n1 1 1\n", 2, "expected the number of rows, found '2.0'");
     refuse(REAL, "2 -2 1\n1 1 1\n", 2, "expected the number of columns, found '-2'");
-    refuse(SYMMETRIC, "2 3 1\n1 1 1\n", 2, "is square, and this one is 2 x 3");
+    refuse(SYMMETRIC, "2 3 1\n1 1 1\n", 2, "is square, but this one is 2 x 3");
     refuse(SKEW, "3 2 1\n2 1 1\n", 2, "is square");
 }
 
@@ -261,7 +260,7 @@ fn sizes_that_the_file_cannot_justify() {
     refuse(REAL, "2000000000 5 1\n1 1 1\n", 2, "2000000000 rows in a file of ");
     refuse(REAL, "5 2000000000 1\n1 1 1\n", 2, "2000000000 columns in a file of ");
     refuse(REAL, "16777217 5 1\n1 1 1\n", 2, "16777217 rows in a file of ");
-    // A comment of 1 MiB + 1 byte justifies one row more.
+    // A comment of 1 MiB + 1 byte justifies one more row.
     let mut body = vec![b'%'; (1 << 20) + 1];
     body.extend_from_slice(b"\n16777217 5 1\n16777217 1 1\n");
     let (matrix, _) = parse_matrix_market::<f64>(&text(REAL, &body), "t.mtx", None).unwrap();
@@ -315,7 +314,7 @@ fn more_or_fewer_entries_than_announced() {
     refuse(REAL, "2 2 1\n1 1 1\n2 2 2\ngarbage\n", 4, "one entry more than the 1 announced");
     refuse(REAL, "2 2 3\n1 1 1\n2 2 2\n", 4, "the file ends after 2 of 3 entries announced");
     refuse(REAL, "2 2 3\n1 1 1\n2 2 2\n%\n\n%\n", 7, "the file ends after 2 of 3 entries announced");
-    // Entries of the other half do not count.
+    // Entries of the other half are not counted.
     refuse(SYMMETRIC, "2 2 2\n2 1 1.000\n", 3, "the file ends after 1 of 2 entries announced");
 }
 
@@ -391,7 +390,7 @@ fn vectors() {
     accept_vector(ARRAY, "1 3\n1\n2\n3\n", &[1.0, 2.0, 3.0]);
     accept_vector(ARRAY, "1 1\n7\n", &[7.0]);
     accept_vector(ARRAY, "0 1\n", &[]);
-    // SciPy calls one number symmetric.
+    // SciPy declares a single number symmetric.
     accept_vector("array real symmetric", "1 1\n7\n", &[7.0]);
     accept_vector("Array Integer General", "2 1\n-4\n5\n", &[-4.0, 5.0]);
     refuse_vector(ARRAY, "% c\n2 2\n1\n2\n3\n4\n", 3, "found a matrix of 2 x 2");

@@ -32,7 +32,7 @@ fn files_that_cannot_be_read() {
     assert!(error.ends_with("empty.mtx:1: the file is empty, expected '%%MatrixMarket'"), "{error}");
 }
 
-/// Writes bits, reads them back, and compares the bits, but for a NaN's.
+/// Writes bits, reads them back, and compares the bits, except those of a NaN.
 fn check_bits<T: Number>(path: &Path, vector: &[T], bits: impl Fn(T) -> u64) {
     write_vector(path, vector).unwrap();
     let read = read_vector::<T>(path, None).unwrap();
@@ -54,7 +54,7 @@ fn vectors_keep_their_bits() {
         x.to_bits().into()
     });
     check_bits::<f64>(&path, &[], f64::to_bits);
-    // A stride that is coprime to 2^64 visits all magnitudes.
+    // A stride that is coprime to 2^64 covers all magnitudes.
     let bits = || (0..100_000u64).map(|index| index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     check_bits(&path, &bits().map(f64::from_bits).collect::<Vec<_>>(), f64::to_bits);
     check_bits(&path, &bits().map(|bits| f32::from_bits((bits >> 32) as u32)).collect::<Vec<_>>(), |x| {
@@ -141,7 +141,7 @@ mod unix {
         assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
     }
 
-    /// A pipe that begins well may have no end.
+    /// A pipe with a valid beginning may be endless.
     #[test]
     fn an_endless_pipe_is_left_after_a_limit() {
         let folder = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ mod unix {
                 read::<f64>(&pipe, &options).map(drop).unwrap_err()
             });
             let expected =
-                format!("{}: has no size and goes on after 3145728 bytes; make a file of it first", pipe.display());
+                format!("{}: has no size and continues after 3145728 bytes; save it to a file first", pipe.display());
             assert_eq!(error.to_string(), expected);
         }
     }

@@ -7,7 +7,7 @@ const REAL: &str = "coordinate real general";
 const SYMMETRIC: &str = "coordinate real symmetric";
 const SKEW: &str = "coordinate real skew-symmetric";
 
-/// A banner of these words, and what follows it.
+/// A banner with these words, and the text after it.
 fn text(words: &str, body: &str) -> Vec<u8> {
     format!("%%MatrixMarket matrix {words}\n{body}").into_bytes()
 }
@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// A random matrix is written as text, with its entries shuffled and noise between them, and read back.
+/// Writes a random matrix as text, with its entries shuffled and noise between them, and reads it back.
 fn round_trip(seed: u64, words: &str, largest: usize) {
     let mut random = Random(seed);
     let square = !words.ends_with("general");
@@ -87,7 +87,7 @@ fn random_matrices_survive_the_round_trip() {
     round_trip(1003, SYMMETRIC, 150_000);
 }
 
-/// Whatever a text is damaged by, the answer is a matrix or an error, and never a panic.
+/// However a text is damaged, the result is a matrix or an error, and never a panic.
 #[test]
 fn damaged_texts_do_not_panic() {
     const BYTES: &[u8] = b"0193 \n\r\t%-+.eEdDnif\xff\0";

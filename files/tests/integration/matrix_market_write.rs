@@ -32,7 +32,7 @@ fn matrices_keep_their_bits() {
     round_trips::<Complex<f32>>();
 }
 
-/// The text of a matrix, and the matrix and the header read back.
+/// Returns the text of a matrix, after checking the matrix and the header read back.
 fn written(matrix: &Csr<f64>, options: MatrixMarketOptions) -> String {
     let folder = Folder::new();
     let path = folder.path("m.mtx");
@@ -83,7 +83,7 @@ fn a_large_symmetric_matrix() {
     written(&symmetric, options(Field::Real, Symmetry::Symmetric));
 }
 
-/// Rows out of order and entries stored twice are written as they are, or put in order for a symmetry.
+/// Unsorted rows and duplicate entries are written as they are, or sorted for a symmetry.
 #[test]
 fn matrices_out_of_order() {
     let folder = Folder::new();

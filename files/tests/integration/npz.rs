@@ -1,4 +1,4 @@
-//! SciPy's archives, without SciPy: `npz_scipy.rs` is with it.
+//! SciPy's archives, without SciPy; `npz_scipy.rs` tests with it.
 
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -101,7 +101,7 @@ fn members(format: &str) -> Members {
     members
 }
 
-/// Members replaced by others of the same name, or added.
+/// Replaces members of the same name, or adds them.
 fn with(mut members: Members, others: Members) -> Members {
     members.retain(|(name, _)| others.iter().all(|(other, _)| other != name));
     members.extend(others);
@@ -158,7 +158,7 @@ fn every_type_of_values() {
             "{element}"
         );
     }
-    // Rounded once: to f64 first, it would lie half way between two floats, and go to the even one.
+    // Rounded once: rounded to f64 first, it would be half way between two floats, and round to the even one.
     let data = with(members("csr"), vec![("data", numbers(&[(1 << 60) + (1 << 36) + 1, 0, 0]))]);
     assert_eq!(parsed::<f32>(&data).unwrap().matrix.values()[0], ((1u64 << 60) + (1 << 37)) as f32);
 }
@@ -201,8 +201,8 @@ fn archives_that_are_wrong() {
             "the format 'dia' is not supported, expected csr, csc or coo",
         ),
         ("csr", vec![("format", npy("|S3", "()", b"c\n\x1b"))], r"the format 'c\n\u{1b}' is not supported"),
-        ("csr", vec![("format", npy("|S3", "(1,)", b"csr"))], "array 'format' is no text"),
-        ("csr", vec![("format", numbers(&[1]))], "array 'format' is no text"),
+        ("csr", vec![("format", npy("|S3", "(1,)", b"csr"))], "array 'format' is not text"),
+        ("csr", vec![("format", numbers(&[1]))], "array 'format' is not text"),
         ("csr", vec![("shape", numbers(&[2, 3, 4]))], "the matrix has 3 axes, expected 2"),
         ("csr", vec![("shape", numbers(&[-2, 3]))], "shape[0] is -2"),
         ("csr", vec![("shape", numbers(&[3, 3]))], "3 row offsets for 3 rows"),
@@ -232,7 +232,7 @@ fn archives_that_are_wrong() {
         ("csr", vec![("data", npy("<f8", "(3, 1)", &[0; 24]))], "'data' has 2 axes, expected 1"),
         ("csr", vec![("data", npy("<f8", "(4,)", &[0; 24]))], "does not fit its 24 bytes"),
         ("csr", vec![("data", npy("|S8", "(3,)", &[0; 24]))], "'data' is text, expected numbers"),
-        ("csr", vec![("data", b"PK".to_vec())], "array 'data': it is no NumPy array"),
+        ("csr", vec![("data", b"PK".to_vec())], "array 'data': it is not a NumPy array"),
     ] {
         let error = parsed::<f64>(&with(members(base), others)).unwrap_err();
         check_error(&error, Path::new("m.npz"), says);
@@ -240,14 +240,14 @@ fn archives_that_are_wrong() {
     for name in ["format", "shape", "data", "indices", "indptr"] {
         let mut members = members("csr");
         members.retain(|(member, _)| *member != name);
-        let says = format!("not a sparse matrix of SciPy: there is no array '{name}'");
+        let says = format!("not a SciPy sparse matrix: there is no array '{name}'");
         check_error(&parsed::<f64>(&members).unwrap_err(), Path::new("m.npz"), &says);
     }
     let large = with(members("csr"), vec![("data", npy("<f8", "(3,)", &doubles(&[1.0, -1e39, 0.0])))]);
     check_error(&parsed::<f32>(&large).unwrap_err(), Path::new("m.npz"), "expected a number in the range of float32");
 }
 
-/// Columns are believed as rows are: whoever multiplies takes memory for each.
+/// Columns are checked like rows: a product allocates memory for each.
 #[test]
 fn wide_matrices() {
     let folder = Folder::new();
@@ -278,7 +278,7 @@ fn truncated_and_altered_archives() {
         let error = parse::<f64>(&whole[..length], "m.npz", &ReadOptions::default()).unwrap_err();
         check_error(&error, Path::new("m.npz"), "");
     }
-    // What the checksums do not protect must do no harm, and what they do must not go unnoticed.
+    // Changes that the checksums do not cover must be harmless, and those that they cover must be detected.
     for place in 4..whole.len() {
         for bit in 0..8 {
             let mut bytes = whole.clone();

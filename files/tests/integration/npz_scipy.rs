@@ -1,4 +1,4 @@
-//! Archives from SciPy and for SciPy.
+//! Archives written by SciPy and read by SciPy.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use host::{Complex, Csr};
 use crate::common::{Folder, assert_same, matrices};
 use crate::scipy::{self, has_scipy};
 
-/// Runs the script that is the other side of this test.
+/// Runs the script for the other side of this test.
 fn script(task: &str, folder: &Folder) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/npz_scipy.py");
     scipy::script([script, task, folder.0.path().to_str().unwrap()]);

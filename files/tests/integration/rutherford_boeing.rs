@@ -7,7 +7,7 @@ use host::{Complex, Csr, Error};
 
 use crate::common::{self, Folder, assert_same};
 
-/// A file of a type, numbers of rows, columns and entries, and formats of pointers, indices and values.
+/// A file with a type, numbers of rows, columns and entries, and formats of pointers, indices and values.
 fn file(kind: &str, sizes: [u64; 3], formats: [&str; 3], body: &str) -> String {
     let [rows, columns, entries] = sizes;
     let [pointers, indices, values] = formats;
@@ -37,7 +37,7 @@ fn matrix(rows: usize, columns: usize, entries: &[(u32, u32, f64)]) -> Csr<f64> 
 fn the_same_matrix_in_many_ways() {
     let expected = matrix(3, 3, &[(0, 0, 1.5), (0, 2, 4e-10), (1, 1, -2.5), (2, 1, 3.0)]);
     let plain = file("rua", [3, 3, 4], FORMATS, BODY);
-    // Numbers that touch, several lines for an array, other letters.
+    // Adjacent numbers without blanks, several lines per array, other letters.
     let narrow =
         file("RRA", [3, 3, 4], ["(3I1)", "(4I1)", "(2D8.1)"], "124\n5\n1231\n  1.5E+0  -2.5E0\n   3.0D04.00D-10\n");
     let scaled = file(
@@ -95,7 +95,7 @@ fn complex_values() {
     let parsed = |text: &str| parse::<Complex<f64>>(text.as_bytes(), "t.rb", &ReadOptions::default());
     let columns = "  1  2  3  3\n  2  3\n";
     let (first, second) = (Complex::new(2.5, -1.0), Complex::new(-3.0, 4.0));
-    // Three fields in a line: the second value begins in one and ends in the next.
+    // Three fields per line: the second value begins on one line and ends on the next.
     let body = " 2.5-1.0-3.0\n 4.0\n";
     for (kind, symmetry, across) in [
         ("cua", Symmetry::General, None),
@@ -115,7 +115,7 @@ fn complex_values() {
         assert!(loaded.matrix == Csr::try_from_triplets(3, 3, &rows, &columns, &values).unwrap(), "{kind}");
         assert_eq!((loaded.header.field, loaded.header.symmetry), (Field::Complex, symmetry), "{kind}");
     }
-    // A complex type takes real files.
+    // A complex type accepts real files.
     let real = parsed(&file("rsa", [1, 1, 1], ["(4I3)", "(4I3)", "(3F4.1)"], "  1  2\n  1\n 2.5\n")).unwrap();
     assert_eq!(*real.matrix.values(), [Complex::new(2.5, 0.0)]);
     assert_eq!(real.header.field, Field::Real);
@@ -130,7 +130,7 @@ fn complex_values() {
     refused(&body("2\n"), "t.rb:7: the line has 1 of 2 parts of values: columns 5 to 8 are blank");
     refused(&body(" 2.5 1.x\n"), "t.rb:7: expected a real number in the range of complex128, found '1.x'");
     refused(&body(""), "t.rb:6: 2 parts of values announced, more than the 0 bytes left can hold");
-    refused(&file("cha", [2, 3, 1], formats, ""), "t.rb:3: a hermitian matrix is square, and this one is 2 x 3");
+    refused(&file("cha", [2, 3, 1], formats, ""), "t.rb:3: a hermitian matrix is square, but this one is 2 x 3");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn headers_that_are_wrong() {
     }
     refused(&file("rua", [1 << 40, 3, 4], FORMATS, BODY), 3, "1099511627776 rows are more than");
     refused(&file("rua", [3, 1 << 30, 4], FORMATS, BODY), 3, "1073741824 columns in a file of");
-    refused(&file("rsa", [3, 4, 4], FORMATS, BODY), 3, "and this one is 3 x 4");
+    refused(&file("rsa", [3, 4, 4], FORMATS, BODY), 3, "but this one is 3 x 4");
     refused(&file("rua", sizes, ["(4X3)", "(4I3)", "(3E9.2)"], BODY), 4, "unknown Fortran format '(4X3)'");
     refused(&file("rua", sizes, ["(4I3)", "(4I3)", ""], BODY), 4, "unknown Fortran format ''");
     let good = file("rua", sizes, FORMATS, BODY);
@@ -205,7 +205,7 @@ fn bodies_that_are_wrong() {
     refused(&many, 5, "the last column ends before entry 5");
 }
 
-/// Any beginning of a file is an error, and so is any line that is missing.
+/// Any truncated file is an error, and so is any missing line.
 #[test]
 fn truncated_files() {
     let text = file("rua", [3, 3, 4], FORMATS, BODY);

@@ -12,7 +12,7 @@ use crate::Offset;
 use crate::absent::Absent;
 use crate::bcsr::GROUP_BLOCKS;
 
-/// Where block `number` of a block row is that goes from block `begin` to `end`.
+/// The words of block `number` of a block row that spans blocks `begin` to `end`.
 #[inline(always)]
 fn words_of<T>(shape: Shape, begin: u32, end: u32, number: u32) -> Words {
     let group = number - number % GROUP_BLOCKS;
@@ -20,14 +20,14 @@ fn words_of<T>(shape: Shape, begin: u32, end: u32, number: u32) -> Words {
     shape.interleaved::<T>(start, number - group, (end - begin - group).min(GROUP_BLOCKS))
 }
 
-/// Fills the blocks, one thread a block. Values are collected in shared memory, of which each thread has its own, and then
-/// written at once: neighbours have their words between each other, and a cache keeps lines that are not full for so long
-/// only.
+/// Fills the blocks, one thread per block. Each thread collects the values in its own part of shared memory and then
+/// writes them all at once: the words of neighbouring blocks are interleaved, and a cache keeps partly written lines
+/// only for a short time.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BCSR for it, all but
-/// `values` filled; `counts` has an element for each warp; blocks of threads are made of whole warps, with shared memory for
-/// a block for each thread; `interval` is a multiple of 32.
+/// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BCSR for it, all
+/// but `values` filled; `counts` has an element for each warp; blocks of threads are made of whole warps, with shared
+/// memory for one block per thread; `interval` is a multiple of 32.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn bcsr_from_csr<T: Absent, O: Offset>(
     /// Number of rows.
@@ -52,7 +52,7 @@ pub unsafe fn bcsr_from_csr<T: Absent, O: Offset>(
     first_columns: Global<u32>,
     /// The values of the blocks, word by word.
     values: GlobalMut<T>,
-    /// The number of places that each warp has filled with an entry.
+    /// Number of slots that each warp has filled with an entry.
     counts: GlobalMut<u32>,
 ) {
     let shape = Shape { height, width };
@@ -75,7 +75,7 @@ pub unsafe fn bcsr_from_csr<T: Absent, O: Offset>(
     store_count_of_warp(filled.get(), counts);
 }
 
-/// In how many parts the rows of each block row are taken apart; at least one.
+/// Number of parts into which each row of a block row is split; at least one.
 ///
 /// # Safety
 /// `block_offsets` has `block_rows` + 1 elements, `parts` one for each block row.
@@ -96,12 +96,12 @@ pub unsafe fn bcsr_parts(
     }
 }
 
-/// The number of entries of each part of a row.
+/// Counts the entries of each part of a row.
 ///
 /// # Safety
-/// The arrays are those of a valid BCSR matrix with `rows` rows; `item_offsets` are the sums of the parts of all rows
-/// of all block rows before each, and `counts` has an element for each; blocks of threads are made of whole warps,
-/// `interval` is a multiple of 32.
+/// The arrays are those of a valid BCSR matrix with `rows` rows; `item_offsets` are the numbers of parts of all rows of
+/// all block rows before each, and `counts` has an element for each part; blocks of threads are made of whole warps,
+/// and `interval` is a multiple of 32.
 #[kernel(T: scalars)]
 pub unsafe fn bcsr_counts<T: Absent>(
     /// Number of rows.
@@ -139,11 +139,11 @@ pub unsafe fn bcsr_counts<T: Absent>(
     });
 }
 
-/// Writes the entries of each part of a row, and where each row begins.
+/// Writes the entries of each part of a row, and the offset of each row.
 ///
 /// # Safety
-/// As for [`bcsr_counts`]; `begins` are the sums of all counts before each and, last, of all; the arrays of CSR are as
-/// long as these say.
+/// As for [`bcsr_counts`]; `begins` are the sums of all counts before each and, last, of all; the arrays of CSR have
+/// the lengths that follow from these.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_bcsr<T: Absent, O: Offset>(
     /// Number of rows.

@@ -25,10 +25,10 @@ struct Lane {
 }
 
 impl Lane {
-    /// That of the block row that is stored at this place.
+    /// The lane of the block row stored at this position.
     ///
     /// # Safety
-    /// There is such a block row.
+    /// Such a block row exists.
     #[inline(always)]
     unsafe fn of(stored_row: u32, block_rows: u32, partition_rows: u32, partition_offsets: Global<u32>) -> Self {
         let partition = stored_row / partition_rows;
@@ -42,7 +42,7 @@ impl Lane {
         }
     }
 
-    /// The index of the block of some step, and where its words are.
+    /// Index of the block of a step, and its words.
     #[inline(always)]
     fn block<T>(self, shape: Shape, step: u32) -> (u64, Words) {
         let first_block = self.first_block + u64::from(step) * u64::from(self.lanes);
@@ -76,7 +76,8 @@ unsafe fn for_each_block_of_part<T>(
     }
 }
 
-/// The width of each partition, and of the last one once more: the length of its first block row.
+/// Writes the width of each partition, which is the length of its first block row, and that of the last one a second
+/// time.
 ///
 /// # Safety
 /// `lengths` has `block_rows` elements, at least 1, `widths` one for each partition, `last_width` one.
@@ -90,7 +91,7 @@ pub unsafe fn bellpack_widths(
     lengths: Global<u32>,
     /// Blocks of one block row of each partition, padding included.
     widths: GlobalMut<u32>,
-    /// That of the last partition.
+    /// The width of the last partition.
     last_width: GlobalMut<u32>,
 ) {
     let partitions = block_rows.div_ceil(partition_rows);
@@ -105,7 +106,7 @@ pub unsafe fn bellpack_widths(
     }
 }
 
-/// Fills the blocks and the padding, one thread a block.
+/// Fills the blocks and the padding, one thread per block.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BELLPACK for it, all
@@ -135,13 +136,13 @@ pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
     partition_rows: u32,
     /// Where each partition begins; partitions + 1 offsets.
     partition_offsets: Global<u32>,
-    /// Which block row each one is, in the order in which they are stored.
+    /// The block row at each stored position.
     block_rows: Global<u32>,
     /// The first column of each block, or [`PADDING`].
     first_columns: GlobalMut<u32>,
     /// The values of the blocks, word by word.
     values: GlobalMut<T>,
-    /// The number of places that each warp has filled with an entry.
+    /// Number of slots that each warp has filled with an entry.
     counts: GlobalMut<u32>,
 ) {
     let shape = Shape { height, width };
@@ -150,7 +151,7 @@ pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
     let blocks = u64::from(partition_offsets.load(partitions)) * u64::from(partition_rows);
     let mut filled = 0;
     let mut block = u64::from(index_1d());
-    // All lanes of a warp have the same step of the same partition.
+    // All lanes of a warp are in the same step of the same partition.
     while block < blocks {
         let step = (block / u64::from(partition_rows)) as u32;
         let partition = first_that(0, partitions, |partition| partition_offsets.load(partition + 1) > step);
@@ -173,10 +174,12 @@ pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
     store_count_of_warp(filled, counts);
 }
 
-/// Where each block row is stored, and in how many parts its rows are taken apart; at least one.
+/// Writes the position at which each block row is stored, and the number of parts into which its rows are split; at
+/// least one.
 ///
 /// # Safety
-/// The arrays are those of a valid BELLPACK matrix with so many block rows; the new ones have an element for each.
+/// The arrays are those of a valid BELLPACK matrix with `stored_rows` block rows; the new ones have an element for
+/// each.
 #[kernel]
 pub unsafe fn bellpack_parts(
     /// Number of block rows.
@@ -185,9 +188,9 @@ pub unsafe fn bellpack_parts(
     partition_rows: u32,
     /// Where each partition begins; partitions + 1 offsets.
     partition_offsets: Global<u32>,
-    /// Which block row each one is, in the order in which they are stored.
+    /// The block row at each stored position.
     block_rows: Global<u32>,
-    /// Where each block row is stored.
+    /// The position at which each block row is stored.
     positions: GlobalMut<u32>,
     /// The number of parts of each row of the block row.
     parts: GlobalMut<u32>,
@@ -202,12 +205,12 @@ pub unsafe fn bellpack_parts(
     }
 }
 
-/// The number of entries of each part of a row.
+/// Counts the entries of each part of a row.
 ///
 /// # Safety
-/// The arrays are those of a valid BELLPACK matrix with `rows` rows; `positions` says where each block row is stored;
-/// `item_offsets` are the sums of the parts of all rows of all block rows before each, and `counts` has an element for
-/// each; blocks of threads are made of whole warps, `interval` is a multiple of 32.
+/// The arrays are those of a valid BELLPACK matrix with `rows` rows; `positions` holds the position at which each block
+/// row is stored; `item_offsets` are the numbers of parts of all rows of all block rows before each, and `counts` has
+/// an element for each part; blocks of threads are made of whole warps, and `interval` is a multiple of 32.
 #[kernel(T: scalars)]
 pub unsafe fn bellpack_counts<T: Absent>(
     /// Number of rows.
@@ -226,7 +229,7 @@ pub unsafe fn bellpack_counts<T: Absent>(
     partition_rows: u32,
     /// Where each partition begins; partitions + 1 offsets.
     partition_offsets: Global<u32>,
-    /// Where each block row is stored.
+    /// The position at which each block row is stored.
     positions: Global<u32>,
     /// The first column of each block, or [`PADDING`].
     first_columns: Global<u32>,
@@ -248,11 +251,11 @@ pub unsafe fn bellpack_counts<T: Absent>(
     });
 }
 
-/// Writes the entries of each part of a row, and where each row begins.
+/// Writes the entries of each part of a row, and the offset of each row.
 ///
 /// # Safety
-/// As for [`bellpack_counts`]; `begins` are the sums of all counts before each and, last, of all; the arrays of CSR are
-/// as long as these say.
+/// As for [`bellpack_counts`]; `begins` are the sums of all counts before each and, last, of all; the arrays of CSR
+/// have the lengths that follow from these.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_bellpack<T: Absent, O: Offset>(
     /// Number of rows.
@@ -271,7 +274,7 @@ pub unsafe fn csr_from_bellpack<T: Absent, O: Offset>(
     partition_rows: u32,
     /// Where each partition begins; partitions + 1 offsets.
     partition_offsets: Global<u32>,
-    /// Where each block row is stored.
+    /// The position at which each block row is stored.
     positions: Global<u32>,
     /// The first column of each block, or [`PADDING`].
     first_columns: Global<u32>,

@@ -1,5 +1,5 @@
-//! The dense blocks of a matrix whose rows are sorted and not long: eight lanes go through the rows of a block row side by
-//! side. For long rows, which would keep their lanes busy alone, there are the marks of [`blocks`](super::blocks).
+//! The dense blocks of a matrix whose rows are sorted and not long: eight lanes go through the rows of a block row side
+//! by side. Long rows would leave most lanes idle; for these, use the marks of [`blocks`](super::blocks).
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_xor, warp_vote_any};
@@ -7,13 +7,13 @@ use cuda_std::{Global, GlobalMut, kernel};
 
 use crate::Offset;
 
-/// Lanes for a block row: one for each row of it, of which no block has more.
+/// Lanes per block row: one per row, and no block has more rows.
 pub const ROW_LANES: u32 = 8;
 
-/// A row that has no entry left.
+/// A row without further entries.
 const NONE: u32 = u32::MAX;
 
-/// The number of blocks of each block row.
+/// Counts the blocks of each block row.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column; blocks are at most [`ROW_LANES`]
@@ -41,11 +41,11 @@ pub unsafe fn count_blocks<O: Offset>(
     });
 }
 
-/// Writes the first column of each block; the blocks of a block row in the order of their columns.
+/// Writes the first column of each block; the blocks of a block row are in the order of their columns.
 ///
 /// # Safety
-/// As for [`count_blocks`]; `begins` are the sums of the numbers of blocks before each block row, and `first_columns` has
-/// an element for each block.
+/// As for [`count_blocks`]; `begins` are the numbers of blocks before each block row, and `first_columns` has an
+/// element for each block.
 #[kernel(O: [u32, u64])]
 pub unsafe fn list_blocks<O: Offset>(
     /// Number of rows.
@@ -72,7 +72,7 @@ pub unsafe fn list_blocks<O: Offset>(
     });
 }
 
-/// Calls `visit` with the block row of these [`ROW_LANES`] lanes, which may be behind the last one; all lanes of the warp
+/// Calls `visit` with the block row of these [`ROW_LANES`] lanes, which may be past the last one; all lanes of the warp
 /// call it together.
 #[inline(always)]
 fn for_each_block_row(rows: u32, height: u32, visit: impl Fn(u32)) {
@@ -83,11 +83,11 @@ fn for_each_block_row(rows: u32, height: u32, visit: impl Fn(u32)) {
     }
 }
 
-/// Calls `visit` with the number and the first column of each block of these lanes' block row, and says how many there
-/// are.
+/// Calls `visit` with the number and the first column of each block of these lanes' block row, and returns their
+/// number.
 ///
 /// # Safety
-/// As for [`count_blocks`]; all lanes of the warp are here.
+/// As for [`count_blocks`]; all lanes of the warp call it.
 #[inline(always)]
 unsafe fn for_each_block<O: Offset>(
     block_row: u32,
@@ -119,7 +119,7 @@ unsafe fn for_each_block<O: Offset>(
             visit(count, first_column);
             count += 1;
             if next == first_column {
-                // Behind the block.
+                // Skip the rest of the block.
                 next = NONE;
                 entry += 1;
                 while entry < end {
@@ -138,7 +138,7 @@ unsafe fn for_each_block<O: Offset>(
 /// The smallest `value` of these [`ROW_LANES`] lanes.
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 unsafe fn smallest_of_rows(mut value: u32) -> u32 {
     let mut distance = ROW_LANES / 2;

@@ -1,8 +1,8 @@
-//! CSR to dense blocks and back: what BCSR and BELLPACK share. Rows are sorted by column.
+//! CSR to dense blocks and back, shared by BCSR and BELLPACK. Rows are sorted by column.
 //!
-//! Where rows are long, each entry looks by itself whether it is the first of its block. That is kept as a bit for each
-//! entry, in the order of CSR, 32 to a word; with the number of bits before each word, the blocks before any entry are
-//! counted with one look at each.
+//! For long rows, each entry determines by itself whether it is the first of its block. The answer is one bit per
+//! entry, in the order of CSR, 32 to a word; with the number of bits before each word, one load from each array gives
+//! the number of blocks before any entry.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
@@ -15,15 +15,15 @@ use crate::absent::Absent;
 use crate::block::word_length;
 use crate::search::first_at_least;
 
-/// Blocks of one row of a matrix that one thread takes apart.
+/// Number of blocks of one row of a matrix that a thread splits up.
 pub const BLOCKS_AT_ONCE: u32 = 32;
 
-/// Marks each entry that is the first of its block: the first of its row that is there, where no row above, of the same
-/// block row, has one.
+/// Marks each entry that is the first of its block: the first of its row in the block, if no row above it in the block
+/// row has an entry there.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries, each row sorted by column; `firsts`
-/// and `counts` have an element for each 32 entries; blocks of threads are made of whole warps, `interval` is a
+/// and `counts` have an element for each 32 entries; blocks of threads are made of whole warps, and `interval` is a
 /// multiple of 32.
 #[kernel(O: [u32, u64])]
 pub unsafe fn mark_blocks<O: Offset>(
@@ -76,15 +76,15 @@ pub unsafe fn mark_blocks<O: Offset>(
 /// The number of blocks before an entry, in the order of CSR.
 ///
 /// # Safety
-/// `firsts` are from [`mark_blocks`], `before` the sums of their counts before each; `entry` is not past the last by
-/// more than one.
+/// `firsts` comes from [`mark_blocks`], and `before` holds the sums of its counts before each word; `entry` is at most
+/// one past the last.
 #[inline(always)]
 unsafe fn blocks_before(entry: u64, firsts: Global<u32>, before: Global<u64>) -> u64 {
     let (word, bit) = (entry / u64::from(WARP_LANES), entry as u32 % WARP_LANES);
     before.load(word) + u64::from((firsts.load(word) & ((1 << bit) - 1)).count_ones())
 }
 
-/// The number of blocks of each block row.
+/// Counts the blocks of each block row.
 ///
 /// # Safety
 /// `row_offsets` are those of `rows` rows; `firsts` and `before` as for `blocks_before`; `lengths` has an element for
@@ -114,8 +114,9 @@ pub unsafe fn count_marked_blocks<O: Offset>(
     }
 }
 
-/// Writes the first column of each block; the blocks of a block row in the order of their columns. The first entry of a
-/// block finds its number: the blocks that begin in its block row, in any row, in a column before.
+/// Writes the first column of each block; the blocks of a block row are in the order of their columns. The first entry
+/// of a block finds the block's number by counting the blocks that begin in an earlier column of its block row, in any
+/// row.
 ///
 /// # Safety
 /// As for [`mark_blocks`]; `before` are the sums of the counts before each; `first_columns` has an element for each
@@ -163,7 +164,7 @@ pub unsafe fn list_marked_blocks<O: Offset>(
     });
 }
 
-/// The shape of blocks that is only known at run time.
+/// A block shape that is known only at run time.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// Rows of a block.
@@ -172,7 +173,7 @@ pub(super) struct Shape {
     pub width: u32,
 }
 
-/// Where the words of a block are: the first one, and how far apart they are.
+/// Position of the words of a block: the first one, and the distance between them.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     pub start: u64,
@@ -180,34 +181,34 @@ pub(super) struct Words {
 }
 
 impl Shape {
-    /// Places of a block.
+    /// Slots of a block.
     #[inline(always)]
     pub fn places(self) -> u32 {
         self.height * self.width
     }
 
-    /// Where block `number` of `count` is whose words are interleaved, from `start` on.
+    /// Words of block `number` of `count` blocks whose words are interleaved from `start` on.
     #[inline(always)]
     pub fn interleaved<T>(self, start: u64, number: u32, count: u32) -> Words {
         let length = word_length::<T>(self.places());
         Words { start: start + u64::from(number * length), distance: count * length }
     }
 
-    /// The number of a place, column by column.
+    /// The number of a slot, column by column.
     #[inline(always)]
     pub fn place(self, row_in_block: u32, column: u32) -> u32 {
         column * self.height + row_in_block
     }
 
-    /// Where the value of a place is.
+    /// Index of the value of a slot.
     #[inline(always)]
     pub fn index<T>(self, words: Words, place: u32) -> u64 {
         let length = word_length::<T>(self.places());
         words.start + u64::from(place / length) * u64::from(words.distance) + u64::from(place % length)
     }
 
-    /// The part, and the row of its block, that an item belongs to: the items of a block row are ordered by its rows,
-    /// and those of a row by part.
+    /// The part that an item belongs to, and its row in the block: the items of a block row are ordered by row, and
+    /// those of a row by part.
     #[inline(always)]
     pub fn part(self, item: u32, begin: u32, end: u32) -> Part {
         let parts = (end - begin) / self.height;
@@ -222,16 +223,16 @@ pub(super) struct Part {
     pub row_in_block: u32,
     /// The first of the blocks.
     pub first: u32,
-    /// How many parts the row has.
+    /// Number of parts of the row.
     pub parts: u32,
 }
 
-/// Calls `store` with every place of a block and its value, the mark where there is no entry, and counts the others.
+/// Calls `store` with every slot of a block and its value, or the mark if it has no entry, and counts the entries.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "they are the arrays, and what to do with them")]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays and the operation on them")]
 pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
     shape: Shape,
     rows: u32,
@@ -264,7 +265,7 @@ pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
     filled
 }
 
-/// Calls `visit` with column and value of each entry that one row of a block has.
+/// Calls `visit` with column and value of each entry of one row of a block.
 ///
 /// # Safety
 /// The words are inside `values`.
@@ -287,7 +288,7 @@ pub(super) unsafe fn for_each_entry_of_block<T: Absent>(
     }
 }
 
-/// Writes where a row begins, if this is its first part; the last row also writes where it ends.
+/// Writes the offset of a row if this is its first part; the last row also writes its end.
 ///
 /// # Safety
 /// `begins` has an element for each item and one more, `row_offsets` one for each row and one more.

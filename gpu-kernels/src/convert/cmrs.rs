@@ -11,11 +11,11 @@ use crate::cmrs::{column_of, pack, row_in_strip};
 use crate::entries::STEP;
 use crate::search::first_at_least;
 
-/// Where each strip begins, from where each row begins.
+/// Computes the offset of each strip from the offsets of the rows.
 ///
 /// # Safety
-/// `row_offsets` are those of `rows` rows; `strip_offsets` has one element more than there are strips, and what it
-/// gets fits; `height` is at least 1.
+/// `row_offsets` are those of `rows` rows; `strip_offsets` has one element more than there are strips, and its type
+/// holds every offset; `height` is at least 1.
 #[kernel(O: [u32, u64], P: [u32, u64])]
 pub unsafe fn strip_offsets<O: Offset, P: Offset>(
     /// Number of rows.
@@ -36,7 +36,7 @@ pub unsafe fn strip_offsets<O: Offset, P: Offset>(
     }
 }
 
-/// Makes each column a word, which has the row in its strip as well.
+/// Turns each column into a word that also holds the row in its strip.
 ///
 /// # Safety
 /// `row_offsets` are those of `rows` rows with `nnz` entries; `words` has an element for each, below 2^28; `height` is
@@ -62,8 +62,8 @@ pub unsafe fn cmrs_words<O: Offset>(
     });
 }
 
-/// Orders the entries of each strip by column, those of one column by row, and those of one place as they were: each
-/// entry finds its place by counting the entries of each row of the strip that come before it.
+/// Orders the entries of each strip by column, those of a column by row, and keeps the order of those with the same row
+/// and column: each entry finds its position by counting the entries before it in each row of the strip.
 ///
 /// # Safety
 /// The CSR arrays are those of a valid matrix with `rows` rows, each sorted by column, and `nnz` entries, in columns
@@ -102,7 +102,7 @@ pub unsafe fn cmrs_by_column<T: GpuScalar, O: Offset>(
             let before = if other == row {
                 entry
             } else {
-                // Of the same column come those of earlier rows.
+                // In the same column, entries of earlier rows come first.
                 first_at_least(column_indices, begin, end, column + u32::from(other < row))
             };
             place += before - begin;
@@ -114,7 +114,7 @@ pub unsafe fn cmrs_by_column<T: GpuScalar, O: Offset>(
     });
 }
 
-/// The number of entries of each row. One warp a strip.
+/// Counts the entries of each row. One warp per strip.
 ///
 /// # Safety
 /// The arrays are those of a valid CMRS matrix with `rows` rows in strips of `height`; `lengths` has an element for each
@@ -135,7 +135,7 @@ pub unsafe fn cmrs_row_lengths<O: Offset>(
     let mut strip = index_1d() / WARP_LANES;
     while strip * height < rows {
         let row = strip * height + lane_id();
-        // Each lane counts for the row that it is the number of.
+        // Each lane counts for the row of its own number.
         let mut length = 0;
         for_each_step(strip, strip_offsets, |entry, there| {
             let row_here = if there { row_in_strip(words.load_streaming(entry)) } else { 0 };
@@ -148,10 +148,10 @@ pub unsafe fn cmrs_row_lengths<O: Offset>(
     }
 }
 
-/// Brings the entries of each strip to their rows; those of a row keep their order. One warp a strip.
+/// Moves the entries of each strip to their rows; those of a row keep their order. One warp per strip.
 ///
 /// # Safety
-/// As for [`cmrs_row_lengths`]; `row_offsets` says where each row begins in the new arrays, which are as long as the
+/// As for [`cmrs_row_lengths`]; `row_offsets` holds the offset of each row in the new arrays, which are as long as the
 /// old ones.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_cmrs<T: GpuScalar, O: Offset>(
@@ -174,7 +174,7 @@ pub unsafe fn csr_from_cmrs<T: GpuScalar, O: Offset>(
 ) {
     let mut strip = index_1d() / WARP_LANES;
     while strip * height < rows {
-        // Where the next entry goes of the row that this lane is the number of.
+        // Position of the next entry of the row with this lane's number.
         let mut next = row_offsets.load(rows.min(strip * height + lane_id())).widen();
         for_each_step(strip, strip_offsets, |entry, there| {
             let word = if there { words.load_streaming(entry) } else { 0 };
@@ -194,11 +194,11 @@ pub unsafe fn csr_from_cmrs<T: GpuScalar, O: Offset>(
     }
 }
 
-/// Calls `work` with each entry of a strip and whether there is one, 32 neighbours at a time; all lanes of the warp
-/// call it together.
+/// Calls `work` with each index of a strip and whether an entry exists there, 32 neighbours at a time; all lanes of the
+/// warp call it together.
 ///
 /// # Safety
-/// All lanes of the warp are here; the strip has two offsets.
+/// All lanes of the warp call it; the strip has two offsets.
 #[inline(always)]
 unsafe fn for_each_step<O: Offset>(strip: u32, strip_offsets: Global<O>, mut work: impl FnMut(u64, bool)) {
     let (mut first, end) = (strip_offsets.load(strip).widen(), strip_offsets.load(strip + 1).widen());

@@ -1,5 +1,5 @@
-//! CSR to padded CMRS and back. The entries of a strip, row after row, are dealt out to its places in an order that
-//! has a closed form.
+//! CSR to padded CMRS and back. The entries of a strip, row after row, are dealt out to its slots in an order that has
+//! a closed form.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
@@ -9,10 +9,10 @@ use crate::Offset;
 use crate::cmrs::{BUFFERS, LARGEST_HEIGHT, PADDED_HEIGHT, PADDING, column_of, pack, row_in_strip};
 use crate::entries::STEP;
 
-/// Places of a step that one row can have.
+/// Slots of a step that one row can have.
 const ROW_STEP: u64 = BUFFERS as u64;
 
-/// The steps of each strip: enough for all its entries, and for those of its longest row.
+/// Computes the number of steps of each strip: enough for all its entries, and for those of its longest row.
 ///
 /// # Safety
 /// `row_offsets` are those of `rows` rows; `steps` has an element for each of `strips` strips.
@@ -46,21 +46,21 @@ pub unsafe fn padded_steps<O: Offset>(
     }
 }
 
-/// Writes every place: an entry, or padding.
+/// Writes every slot: an entry, or padding.
 ///
 /// # Safety
 /// The CSR arrays are those of a valid matrix with `rows` rows, in columns below 2^28 - 1. `strip_offsets` are those
-/// that follow from [`padded_steps`], for `strips` strips with `places` places, and the new arrays have an element for
-/// each place; blocks are made of whole warps, `interval` is a multiple of 32.
+/// that follow from [`padded_steps`], for `strips` strips with `places` slots, and the new arrays have an element for
+/// each slot; blocks are made of whole warps, and `interval` is a multiple of 32.
 #[kernel(T: scalars, O: [u32, u64], P: [u32, u64])]
 pub unsafe fn padded_from_csr<T: GpuScalar, O: Offset, P: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of strips.
     strips: u32,
-    /// Number of places.
+    /// Number of slots.
     places: u64,
-    /// Places of one warp; a multiple of 32.
+    /// Slots of one warp; a multiple of 32.
     interval: u64,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,
@@ -70,9 +70,9 @@ pub unsafe fn padded_from_csr<T: GpuScalar, O: Offset, P: Offset>(
     values: Global<T>,
     /// Where each strip begins; strips + 1 offsets.
     strip_offsets: Global<P>,
-    /// Column and row in the strip of each place, or [`PADDING`].
+    /// Column and row in the strip of each slot, or [`PADDING`].
     words: GlobalMut<u32>,
-    /// The value of each place, or 0.
+    /// The value of each slot, or 0.
     new_values: GlobalMut<T>,
 ) {
     for_each_entry(strips, places, interval, strip_offsets, |place, strip| {
@@ -81,7 +81,7 @@ pub unsafe fn padded_from_csr<T: GpuScalar, O: Offset, P: Offset>(
         let entry = row_offsets.load(first_row).widen() + entry_of_place(place, strip, strip_offsets);
         let (mut word, mut value) = (PADDING, T::ZERO);
         if entry < row_offsets.load(end_row).widen() {
-            // The row that ends after the entry.
+            // The first row that ends after the entry.
             let (mut low, mut high) = (first_row, end_row - 1);
             while low < high {
                 let middle = low + (high - low) / 2;
@@ -99,18 +99,18 @@ pub unsafe fn padded_from_csr<T: GpuScalar, O: Offset, P: Offset>(
     });
 }
 
-/// The number of entries of each row. The rows of a strip never decrease in the order in which its entries were dealt
-/// out, so each thread searches where its row begins and ends.
+/// Counts the entries of each row. The rows of a strip never decrease in the order in which its entries were dealt out,
+/// so each thread searches for the begin and end of its row.
 ///
 /// # Safety
-/// The arrays are those of a valid padded CMRS matrix with `rows` rows; `lengths` has an element for each.
+/// The arrays are those of a valid padded CMRS matrix with `rows` rows; `lengths` has an element for each row.
 #[kernel(P: [u32, u64])]
 pub unsafe fn padded_row_lengths<P: Offset>(
     /// Number of rows.
     rows: u32,
     /// Where each strip begins; strips + 1 offsets.
     strip_offsets: Global<P>,
-    /// Column and row in the strip of each place, or [`PADDING`].
+    /// Column and row in the strip of each slot, or [`PADDING`].
     words: Global<u32>,
     /// The number of entries of each row.
     lengths: GlobalMut<u32>,
@@ -140,23 +140,23 @@ pub unsafe fn padded_row_lengths<P: Offset>(
     }
 }
 
-/// Brings the entry of each place back to CSR.
+/// Moves the entry of each slot back to CSR.
 ///
 /// # Safety
-/// As for [`padded_from_csr`], the other way.
+/// As for [`padded_from_csr`], in the other direction.
 #[kernel(T: scalars, O: [u32, u64], P: [u32, u64])]
 pub unsafe fn csr_from_padded<T: GpuScalar, O: Offset, P: Offset>(
     /// Number of strips.
     strips: u32,
-    /// Number of places.
+    /// Number of slots.
     places: u64,
-    /// Places of one warp; a multiple of 32.
+    /// Slots of one warp; a multiple of 32.
     interval: u64,
     /// Where each strip begins; strips + 1 offsets.
     strip_offsets: Global<P>,
-    /// Column and row in the strip of each place, or [`PADDING`].
+    /// Column and row in the strip of each slot, or [`PADDING`].
     words: Global<u32>,
-    /// The value of each place.
+    /// The value of each slot.
     values: Global<T>,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,
@@ -176,10 +176,10 @@ pub unsafe fn csr_from_padded<T: GpuScalar, O: Offset, P: Offset>(
     });
 }
 
-/// Which entry of a strip is dealt out to a place, counted from 0.
+/// Zero-based number, in its strip, of the entry that is dealt out to a slot.
 ///
 /// # Safety
-/// The place is in the strip, which has two offsets.
+/// The slot is in the strip, which has two offsets.
 #[inline(always)]
 unsafe fn entry_of_place<P: Offset>(place: u64, strip: u32, strip_offsets: Global<P>) -> u64 {
     let begin = strip_offsets.load(strip).widen();
@@ -188,11 +188,11 @@ unsafe fn entry_of_place<P: Offset>(place: u64, strip: u32, strip_offsets: Globa
     (in_step / ROW_STEP * steps + step) * ROW_STEP + in_step % ROW_STEP
 }
 
-/// The place in its strip that an entry is dealt out to.
+/// The slot, in its strip, that an entry is dealt out to.
 #[inline(always)]
 fn place_of_entry(entry: u64, steps: u64) -> u64 {
     let (turn, buffer) = (entry / ROW_STEP, entry % ROW_STEP);
-    // Entries are asked for only where there are steps.
+    // This is called only for strips with steps.
     let (round, step) = (turn / steps.max(1), turn % steps.max(1));
     step * STEP + round * ROW_STEP + buffer
 }

@@ -1,4 +1,4 @@
-//! CSR to COO and back. Columns and values are in the same order in both.
+//! CSR to COO and back. Both keep columns and values in the same order.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, kernel};
@@ -7,7 +7,7 @@ use super::entries::for_each_entry;
 use crate::Offset;
 use crate::search::first_at_least;
 
-/// The row of each entry.
+/// Writes the row of each entry.
 ///
 /// # Safety
 /// `row_offsets` are those of `rows` rows with `nnz` entries; `row_indices` has an element for each entry; blocks are
@@ -28,7 +28,7 @@ pub unsafe fn coo_from_csr<O: Offset>(
     for_each_entry(rows, nnz, interval, row_offsets, |entry, row| row_indices.store(entry, row));
 }
 
-/// Where each row begins: one thread a row searches the first entry that is not before it.
+/// Writes the offset of each row: one thread per row searches for the first entry that is not in an earlier row.
 ///
 /// # Safety
 /// `row_indices` has `nnz` elements, never decreasing and below `rows`; `row_offsets` has `rows` + 1.

@@ -1,7 +1,7 @@
 //! CSR to COO-16 and back.
 //!
-//! On the way entries are in the order of their slots: row after row, those of a row slot after slot. From there a stable
-//! sort by column panel brings them into their tiles, and from the tiles a stable sort by slot brings them back.
+//! In between, entries are in the order of their slots: row after row, those of a row slot after slot. From there a
+//! stable sort by column panel moves them into their tiles, and from the tiles a stable sort by slot moves them back.
 
 use core::hint::assert_unchecked;
 
@@ -15,10 +15,10 @@ use crate::coo_16::{CHUNK, dealt_number, dealt_place, load_half, slots_of, tile_
 use crate::scan::largest_of_warp;
 use crate::search::first_in_range;
 
-/// The number of slots of each row.
+/// Computes the number of slots of each row.
 ///
 /// # Safety
-/// `row_offsets` are those of `rows` rows with less than 2^32 entries each; `slots` has an element for each.
+/// `row_offsets` are those of `rows` rows with less than 2^32 entries each; `slots` has an element for each row.
 #[kernel(O: [u32, u64])]
 pub unsafe fn coo_16_row_slots<O: Offset>(
     /// Number of rows.
@@ -36,11 +36,11 @@ pub unsafe fn coo_16_row_slots<O: Offset>(
     }
 }
 
-/// The row that each row panel ends in: the first with slots beyond it, or the last one.
+/// Finds the row in which each row panel ends: the first with slots beyond it, or the last one.
 ///
 /// # Safety
-/// `slot_begins` are those of `rows` rows, at least one; `panel_rows` has an element for each panel, of which there are as
-/// many as the slots need, or one.
+/// `slot_begins` are those of `rows` rows, at least one; `panel_rows` has an element for each panel; there are enough
+/// panels for the slots, and at least one.
 #[kernel]
 pub unsafe fn coo_16_panel_rows(
     /// Number of rows.
@@ -49,9 +49,9 @@ pub unsafe fn coo_16_panel_rows(
     panel_slots: u32,
     /// Number of row panels.
     row_panels: u32,
-    /// The slots of all rows before each row; rows + 1 numbers.
+    /// Number of slots of all rows before each row; rows + 1 numbers.
     slot_begins: Global<u32>,
-    /// The row that each row panel ends in.
+    /// The row in which each row panel ends.
     panel_rows: GlobalMut<u32>,
 ) {
     let mut panel = index_1d();
@@ -63,13 +63,13 @@ pub unsafe fn coo_16_panel_rows(
     }
 }
 
-/// The slot and column of each entry; and, in the order of the slots, the entries and keys for a sort by column panel, which
-/// has the largest key first.
+/// Writes the slot and column of each entry; and, in the order of the slots, the entries and the keys for a sort by
+/// column panel, which puts the largest key first.
 ///
 /// # Safety
-/// The CSR arrays are those of a valid matrix with `rows` rows and `nnz` entries, less than 2^32, and `slot_begins` belong
-/// to it; the other arrays have an element for each entry; `interval` is a multiple of 32; blocks are made of whole warps;
-/// all columns are in one of `column_panels` panels of `panel_columns` each.
+/// The CSR arrays are those of a valid matrix with `rows` rows and `nnz` entries, less than 2^32, and `slot_begins`
+/// belong to it; the other arrays have an element for each entry; `interval` is a multiple of 32; blocks are made of
+/// whole warps; all columns are in one of `column_panels` panels of `panel_columns` each.
 #[kernel(O: [u32, u64])]
 pub unsafe fn coo_16_keys<O: Offset>(
     /// Number of rows.
@@ -86,11 +86,11 @@ pub unsafe fn coo_16_keys<O: Offset>(
     row_offsets: Global<O>,
     /// The column of each entry.
     column_indices: Global<u32>,
-    /// The slots of all rows before each row; rows + 1 numbers.
+    /// Number of slots of all rows before each row; rows + 1 numbers.
     slot_begins: Global<u32>,
-    /// The slot of each entry, among those of all rows, and in the upper half its column.
+    /// The slot of each entry, among those of all rows, with its column in the upper half.
     positions: GlobalMut<u64>,
-    /// How many column panels come after that of an entry, in the order of the slots.
+    /// Number of column panels after that of each entry, in the order of the slots.
     keys: GlobalMut<u32>,
     /// The entries in the order of the slots.
     entries: GlobalMut<u32>,
@@ -115,11 +115,11 @@ fn slot_and_column(position: u64) -> (u32, u32) {
     (position as u32, (position >> 32) as u32)
 }
 
-/// Where each tile begins.
+/// Finds the offset of each tile.
 ///
 /// # Safety
-/// `entries` are the `nnz` entries of a CSR matrix in the order of their column panels and, within each, of their slots;
-/// `positions` are what each of them has; `tile_begins` has an element for each tile.
+/// `entries` are the `nnz` entries of a CSR matrix in the order of their column panels and, within each, of their
+/// slots; `positions` holds the slot and column of each; `tile_begins` has an element for each tile.
 #[kernel]
 pub unsafe fn coo_16_tile_begins(
     /// Number of stored entries.
@@ -136,12 +136,12 @@ pub unsafe fn coo_16_tile_begins(
     entries: Global<u32>,
     /// Slot and column of each entry of CSR.
     positions: Global<u64>,
-    /// Where each tile begins, row panel after row panel.
+    /// Offset of each tile, row panel after row panel.
     tile_begins: GlobalMut<u32>,
 ) {
     assert_unchecked(panel_columns > 0 && row_panels > 0);
     let mut number = u64::from(index_1d());
-    // In the order of the entries, for threads next to each other to look at the same ones.
+    // Tiles are in the order of the entries, so that neighbouring threads read the same ones.
     while number < u64::from(row_panels) * u64::from(column_panels) {
         let (panel, row_panel) = (number / u64::from(row_panels), number % u64::from(row_panels));
         let first_slot = row_panel as u32 * panel_slots;
@@ -155,12 +155,12 @@ pub unsafe fn coo_16_tile_begins(
     }
 }
 
-/// How many entries and groups each tile has: groups of at most 32 entries, and as many as keep entries of one slot apart.
-/// One warp a tile.
+/// Counts the entries and groups of each tile: groups have at most 32 entries, and there are enough of them to keep
+/// entries of one slot apart. One warp per tile.
 ///
 /// # Safety
-/// `entries`, `positions` and `tile_begins` are as [`coo_16_tile_begins`] has them; `tile_words` has an element for each tile;
-/// blocks are made of whole warps.
+/// `entries`, `positions` and `tile_begins` are as for [`coo_16_tile_begins`]; `tile_words` has an element for each
+/// tile; blocks are made of whole warps.
 #[kernel]
 pub unsafe fn coo_16_tile_words(
     /// Number of stored entries.
@@ -173,15 +173,15 @@ pub unsafe fn coo_16_tile_words(
     entries: Global<u32>,
     /// Slot and column of each entry of CSR.
     positions: Global<u64>,
-    /// Where each tile begins, row panel after row panel.
+    /// Offset of each tile, row panel after row panel.
     tile_begins: Global<u32>,
-    /// How many entries and groups each tile has.
+    /// Number of entries and groups of each tile.
     tile_words: GlobalMut<u32>,
 ) {
     let (column_panels, tiles) = (u64::from(column_panels), u64::from(row_panels) * u64::from(column_panels));
     let mut tile = u64::from(index_1d() / WARP_LANES);
     while tile < tiles {
-        // Behind a column panel's last tile comes the next one's first.
+        // The last tile of a column panel is followed by the first of the next panel.
         let next = if tile + column_panels < tiles { tile + column_panels } else { tile + column_panels + 1 - tiles };
         let begin = tile_begins.load(tile);
         let end = if tile + 1 == tiles { nnz } else { tile_begins.load(next) };
@@ -203,11 +203,11 @@ pub unsafe fn coo_16_tile_words(
     }
 }
 
-/// Brings the entries into their tiles. One thread a word, which has the halves of two entries.
+/// Moves the entries into their tiles. One thread per word, which holds the halves of two entries.
 ///
 /// # Safety
-/// `entries`, `positions` and the tiles are those of the kernels above, for a valid CSR matrix with `nnz` entries; the new
-/// arrays are as long as COO-16 has them.
+/// `entries`, `positions` and the tiles are those of the kernels above, for a valid CSR matrix with `nnz` entries; the
+/// new arrays have the lengths of COO-16.
 #[kernel(T: scalars)]
 pub unsafe fn coo_16_from_csr<T: GpuScalar>(
     /// Number of stored entries.
@@ -224,9 +224,9 @@ pub unsafe fn coo_16_from_csr<T: GpuScalar>(
     positions: Global<u64>,
     /// The value of each entry of CSR.
     values: Global<T>,
-    /// Where each tile begins, row panel after row panel.
+    /// Offset of each tile, row panel after row panel.
     tile_begins: Global<u32>,
-    /// How many entries and groups each tile has.
+    /// Number of entries and groups of each tile.
     tile_words: Global<u32>,
     /// The column of each entry in its panel, two in a word.
     column_offsets: GlobalMut<u32>,
@@ -243,7 +243,7 @@ pub unsafe fn coo_16_from_csr<T: GpuScalar>(
         while half < 2 {
             let place = word / WARP_LANES * CHUNK + word % WARP_LANES + half * WARP_LANES;
             if place < nnz {
-                // Its tile is that of the entry which the sort has brought there.
+                // Its tile is that of the entry that the sort moved there.
                 let (slot, column) = slot_and_column(positions.load(entries.load(place)));
                 let (row_panel, panel) = (slot / panel_slots, column / panel_columns);
                 let tile = u64::from(row_panel) * u64::from(column_panels) + u64::from(panel);
@@ -262,8 +262,8 @@ pub unsafe fn coo_16_from_csr<T: GpuScalar>(
     }
 }
 
-/// The place of each entry, tile by tile in the order of their slots, and the key that a sort by slot needs, which has the
-/// largest key first. One warp a tile.
+/// Writes the index of each entry, tile by tile in the order of their slots, and the key for a sort by slot, which puts
+/// the largest key first. One warp per tile.
 ///
 /// # Safety
 /// The arrays are those of a valid COO-16 matrix; `keys` and `places` have an element for each entry; blocks are made of
@@ -276,15 +276,15 @@ pub unsafe fn coo_16_slot_keys(
     column_panels: u32,
     /// Number of row panels.
     row_panels: u32,
-    /// Where each tile begins, row panel after row panel.
+    /// Offset of each tile, row panel after row panel.
     tile_begins: Global<u32>,
-    /// How many entries and groups each tile has.
+    /// Number of entries and groups of each tile.
     tile_words: Global<u32>,
     /// The slot of each entry in its row panel, two in a word.
     slot_offsets: Global<u32>,
-    /// How many slots of the row panels come after that of an entry.
+    /// Number of slots of the row panels after that of each entry.
     keys: GlobalMut<u32>,
-    /// The place of the entry.
+    /// The index of each entry.
     places: GlobalMut<u32>,
 ) {
     assert_unchecked(column_panels > 0);
@@ -304,11 +304,11 @@ pub unsafe fn coo_16_slot_keys(
     }
 }
 
-/// Where each row begins in CSR.
+/// Finds the offset of each row in CSR.
 ///
 /// # Safety
-/// `slot_begins` are those of `rows` rows, `keys` those of [`coo_16_slot_keys`] for `nnz` entries, sorted; `row_offsets`
-/// has an element more than there are rows.
+/// `slot_begins` are those of `rows` rows, `keys` those of [`coo_16_slot_keys`] for `nnz` entries, sorted;
+/// `row_offsets` has one element more than there are rows.
 #[kernel]
 pub unsafe fn coo_16_row_offsets(
     /// Number of rows.
@@ -317,9 +317,9 @@ pub unsafe fn coo_16_row_offsets(
     nnz: u32,
     /// Slots of all row panels.
     slots: u32,
-    /// The slots of all rows before each row; rows + 1 numbers.
+    /// Number of slots of all rows before each row; rows + 1 numbers.
     slot_begins: Global<u32>,
-    /// How many slots of the row panels come after that of each entry.
+    /// Number of slots of the row panels after that of each entry.
     keys: Global<u32>,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: GlobalMut<u32>,
@@ -333,12 +333,12 @@ pub unsafe fn coo_16_row_offsets(
     }
 }
 
-/// Brings the entries back into their rows.
+/// Moves the entries back into their rows.
 ///
 /// # Safety
-/// The arrays are those of a valid COO-16 matrix with `rows` rows and `nnz` entries, `row_offsets` are its own in CSR, and
-/// `places` the places of its entries in the order of the slots; the new arrays have an element for each entry; `interval`
-/// is a multiple of 32; blocks are made of whole warps.
+/// The arrays are those of a valid COO-16 matrix with `rows` rows and `nnz` entries, `row_offsets` are those of its CSR
+/// form, and `places` the indices of its entries in the order of the slots; the new arrays have an element for each
+/// entry; `interval` is a multiple of 32; blocks are made of whole warps.
 #[kernel(T: scalars)]
 pub unsafe fn csr_from_coo_16<T: GpuScalar>(
     /// Number of rows.
@@ -353,9 +353,9 @@ pub unsafe fn csr_from_coo_16<T: GpuScalar>(
     column_panels: u32,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<u32>,
-    /// The place of each entry, in the order of the slots.
+    /// The index of each entry, in the order of the slots.
     places: Global<u32>,
-    /// Where each tile begins; those of the first row panel begin the column panels.
+    /// Offset of each tile; those of the first row panel are the offsets of the column panels.
     tile_begins: Global<u32>,
     /// The column of each entry in its panel, two in a word.
     column_offsets: Global<u32>,

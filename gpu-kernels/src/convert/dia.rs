@@ -1,4 +1,4 @@
-//! CSR to DIA and back. One thread goes through a row on up to [`DIAGONALS_AT_ONCE`] neighbouring diagonals.
+//! CSR to DIA and back. A thread processes one row on up to [`DIAGONALS_AT_ONCE`] neighbouring diagonals.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, kernel};
@@ -9,10 +9,10 @@ use crate::Offset;
 use crate::absent::Absent;
 use crate::search::first_at_least;
 
-/// Diagonals that a thread goes through.
+/// Number of diagonals per thread.
 pub const DIAGONALS_AT_ONCE: u32 = 64;
 
-/// Sets a flag for each diagonal that has an entry. The diagonal through the last row's first column is number 0.
+/// Sets a flag for each diagonal that has an entry. Diagonal 0 is the one through the last row's first column.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `occupied` has an element for each
@@ -29,7 +29,7 @@ pub unsafe fn dia_occupied<O: Offset>(
     row_offsets: Global<O>,
     /// The column of each entry.
     column_indices: Global<u32>,
-    /// 1 for each diagonal with an entry, and else 0.
+    /// 1 for each diagonal with an entry, otherwise 0.
     occupied: GlobalMut<u32>,
 ) {
     for_each_entry(rows, nnz, interval, row_offsets, |entry, row| {
@@ -37,10 +37,10 @@ pub unsafe fn dia_occupied<O: Offset>(
     });
 }
 
-/// The offsets of the occupied diagonals, in order.
+/// Writes the offsets of the occupied diagonals, in order.
 ///
 /// # Safety
-/// `numbers` has `count` + 1 elements; `offsets` as many as the last of them says.
+/// `numbers` has `count` + 1 elements, and the last of them is the length of `offsets`.
 #[kernel]
 pub unsafe fn dia_offsets(
     /// Number of rows.
@@ -62,7 +62,7 @@ pub unsafe fn dia_offsets(
     }
 }
 
-/// Fills every place: the entries of a row come in the order of the diagonals.
+/// Fills every slot: the entries of a row are in the order of the diagonals.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of DIA for it; `counts`
@@ -77,15 +77,15 @@ pub unsafe fn dia_from_csr<T: Absent, O: Offset>(
     column_indices: Global<u32>,
     /// The value of each entry.
     entries: Global<T>,
-    /// Places from one diagonal to the next.
+    /// Slots from one diagonal to the next.
     stride: u32,
     /// Number of diagonals.
     diagonals: u32,
     /// Column minus row of each diagonal.
     offsets: Global<i32>,
-    /// The value of each place, or [`Absent::ABSENT`].
+    /// The value of each slot, or [`Absent::ABSENT`].
     values: GlobalMut<T>,
-    /// The number of places that each warp has filled with an entry.
+    /// Number of slots that each warp has filled with an entry.
     counts: GlobalMut<u32>,
 ) {
     let mut filled = 0;
@@ -101,7 +101,7 @@ pub unsafe fn dia_from_csr<T: Absent, O: Offset>(
         let mut place = u64::from(first) * u64::from(stride) + u64::from(row);
         let mut diagonal = first;
         while diagonal < end_diagonal {
-            // Left of the matrix this wraps to a column that no entry has.
+            // Left of the matrix this wraps to a column without entries.
             let column = row.wrapping_add_signed(offsets.load(diagonal));
             let value;
             (value, entry) = sum_of_column(entry, end, column, column_indices, entries);
@@ -114,7 +114,7 @@ pub unsafe fn dia_from_csr<T: Absent, O: Offset>(
     store_count_of_warp(filled, counts);
 }
 
-/// The number of entries of each row on each [`DIAGONALS_AT_ONCE`] diagonals.
+/// Counts the entries of each row on each group of [`DIAGONALS_AT_ONCE`] diagonals.
 ///
 /// # Safety
 /// `values` are those of a valid DIA matrix with `rows` rows; `counts` has an element for each row and part of the
@@ -123,13 +123,13 @@ pub unsafe fn dia_from_csr<T: Absent, O: Offset>(
 pub unsafe fn dia_counts<T: Absent>(
     /// Number of rows.
     rows: u32,
-    /// Places from one diagonal to the next.
+    /// Slots from one diagonal to the next.
     stride: u32,
     /// Number of diagonals.
     diagonals: u32,
-    /// The value of each place, or [`Absent::ABSENT`].
+    /// The value of each slot, or [`Absent::ABSENT`].
     values: Global<T>,
-    /// The number of entries: row by row, and in each row part by part.
+    /// The number of entries: row by row, and within each row part by part.
     counts: GlobalMut<u32>,
 ) {
     for_each_part(rows, diagonals, |row, first, end| {
@@ -145,24 +145,24 @@ pub unsafe fn dia_counts<T: Absent>(
     });
 }
 
-/// Writes the entries of each row in the order of the diagonals, and where each row begins.
+/// Writes the entries of each row in the order of the diagonals, and the offset of each row.
 ///
 /// # Safety
-/// As for [`dia_counts`]; there is a diagonal; `begins` are the sums of all counts before each and, last, of all; the
-/// arrays of CSR are as long as these say.
+/// As for [`dia_counts`]; there is at least one diagonal; `begins` are the sums of all counts before each and, last, of
+/// all; the arrays of CSR have the lengths that follow from these.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_dia<T: Absent, O: Offset>(
     /// Number of rows.
     rows: u32,
-    /// Places from one diagonal to the next.
+    /// Slots from one diagonal to the next.
     stride: u32,
     /// Number of diagonals.
     diagonals: u32,
     /// Column minus row of each diagonal.
     offsets: Global<i32>,
-    /// The value of each place, or [`Absent::ABSENT`].
+    /// The value of each slot, or [`Absent::ABSENT`].
     values: Global<T>,
-    /// Where the entries of each row and part begin.
+    /// Offset of the entries of each row and part.
     begins: Global<O>,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: GlobalMut<O>,
@@ -196,8 +196,8 @@ pub unsafe fn csr_from_dia<T: Absent, O: Offset>(
     });
 }
 
-/// Calls `work` with each row and the first and the end of each [`DIAGONALS_AT_ONCE`] diagonals: neighbouring threads
-/// have neighbouring rows.
+/// Calls `work` with each row and the first and the end of each group of [`DIAGONALS_AT_ONCE`] diagonals; neighbouring
+/// threads have neighbouring rows.
 #[inline(always)]
 fn for_each_part(rows: u32, diagonals: u32, mut work: impl FnMut(u32, u32, u32)) {
     let mut part = u64::from(index_1d());

@@ -4,10 +4,10 @@ use cuda_std::warp::{ALL_LANES, lane_id, warp_vote_ballot};
 
 use super::radix::DIGIT_BITS;
 
-/// The lanes that are there with a digit that is this lane's number, one bit each.
+/// Mask of the lanes that take part (`there`) and whose digit is this lane's number.
 ///
 /// # Safety
-/// All lanes of the warp are here; digits are below 32.
+/// All lanes of the warp call it; digits are below 32.
 #[inline(always)]
 pub(super) unsafe fn lanes_of_own_digit(there: bool, digit: u32) -> u32 {
     let mut lanes = warp_vote_ballot(ALL_LANES, there);

@@ -1,4 +1,4 @@
-//! Entries with their rows, shared out among warps in equal intervals, however long the rows are.
+//! Entries with their rows, divided among warps in equal intervals, however long the rows are.
 
 use cuda_std::Global;
 use cuda_std::thread::index_1d;
@@ -9,12 +9,12 @@ use crate::csr_load_balanced::rows_of_step;
 use crate::entries::STEP;
 use crate::search::first_that;
 
-/// Calls `visit` with the number and the row of each entry of this warp's interval, 32 neighbours at a time. Only the
-/// lanes that have an entry call it.
+/// Calls `visit` with the number and the row of each entry of this warp's interval, 32 neighbours at a time. Only lanes
+/// with an entry call it.
 ///
 /// # Safety
-/// All lanes of the warp are here. `row_offsets` are those of `rows` rows with `count` entries; `interval` is a
-/// multiple of 32.
+/// All lanes of the warp call it. `row_offsets` are those of `rows` rows with `count` entries; `interval` is a multiple
+/// of 32.
 #[inline(always)]
 pub(super) unsafe fn for_each_entry<O: Offset>(
     rows: u32,
@@ -30,7 +30,7 @@ pub(super) unsafe fn for_each_entry<O: Offset>(
     });
 }
 
-/// [`for_each_entry`] where all lanes of the warp call `visit` together, with whether they have an entry.
+/// Like [`for_each_entry`], but all lanes of the warp call `visit` together, with whether they have an entry.
 ///
 /// # Safety
 /// As for [`for_each_entry`].

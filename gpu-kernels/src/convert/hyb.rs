@@ -1,4 +1,4 @@
-//! CSR to the coordinate part of HYB and back: the last entries of each row. Its first entries are a slice.
+//! CSR to the coordinate part of HYB, the last entries of each row, and back. The first entries are a slice.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
@@ -8,9 +8,9 @@ use crate::Offset;
 /// Copies the last entries of each row.
 ///
 /// # Safety
-/// The CSR arrays are those of a valid matrix. `later_offsets` has as many elements as `row_offsets` and says where the
-/// rows begin in `later` entries, of which no row has more than in CSR; `row_indices` and the new arrays have an
-/// element for each of those.
+/// The CSR arrays are those of a valid matrix. `later_offsets` has as many elements as `row_offsets` and holds the
+/// offset of each row among `later` entries; no row has more of them than in CSR; `row_indices` and the new arrays have
+/// an element for each of these entries.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn later_from_csr<T: GpuScalar, O: Offset>(
     /// Number of entries to copy.
@@ -42,7 +42,7 @@ pub unsafe fn later_from_csr<T: GpuScalar, O: Offset>(
 /// Copies the last entries of each row back.
 ///
 /// # Safety
-/// As for [`later_from_csr`], the other way.
+/// As for [`later_from_csr`], in the other direction.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_later<T: GpuScalar, O: Offset>(
     /// Number of entries to copy.
@@ -71,7 +71,7 @@ pub unsafe fn csr_from_later<T: GpuScalar, O: Offset>(
     }
 }
 
-/// Where one of the last entries of a row is in CSR: as far from the row's end.
+/// Index in CSR of one of the last entries of a row, which has the same distance from the row's end.
 ///
 /// # Safety
 /// As for [`later_from_csr`].
@@ -86,17 +86,17 @@ unsafe fn place_in_csr<O: Offset>(
     row_offsets.load(row + 1).widen() - (later_offsets.load(row + 1) - entry)
 }
 
-/// The sums of two offsets each.
+/// Adds two arrays of offsets.
 ///
 /// # Safety
-/// All arrays have `count` elements, and the sums fit.
+/// All arrays have `count` elements, and the sums fit `O`.
 #[kernel(O: [u32, u64])]
 pub unsafe fn add_offsets<O: Offset>(
     /// Number of offsets.
     count: u32,
-    /// One array of offsets.
+    /// The first array of offsets.
     one: Global<u64>,
-    /// Another.
+    /// The second.
     other: Global<u64>,
     /// The sums.
     sums: GlobalMut<O>,

@@ -1,5 +1,5 @@
-//! Conversions between CSR and the other formats, one file a family. Values are moved, and never calculated with
-//! but where duplicates are added up.
+//! Conversions between CSR and the other formats, one file per family. Values are only moved, except that duplicates
+//! are added up.
 
 pub mod bcsr;
 pub mod bellpack;

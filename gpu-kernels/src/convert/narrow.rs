@@ -8,24 +8,24 @@ use crate::absent::{Absent, Marked};
 use crate::search::first_in_range;
 use crate::values::Values;
 
-/// Stores each value as the nearest number of a type, or as the place of a number in a table with the same bits; 0 where
+/// Stores each value as the nearest number of a type, or as the index in a table of the number with the same bits; 0 if
 /// there is none.
 ///
 /// # Safety
-/// `values` and `stored` have `count` elements, `table` as many as `entries` says, in the order of their bits.
+/// `values` and `stored` have `count` elements, `table` has `entries` elements, in the order of their bits.
 #[kernel((V, T): narrower_each)]
 pub unsafe fn narrowed<V: Stored<T> + Marked, T: Absent>(
     /// Number of values.
     count: u64,
-    /// Whether absent values are to be marked: then no other becomes the mark.
+    /// Whether to mark absent values: then no other value becomes the mark.
     marks: u32,
     /// The values.
     values: Global<T>,
     /// Length of the table.
     entries: u32,
-    /// The numbers that codes stand for.
+    /// The number that each code stands for.
     table: Global<T>,
-    /// What is stored.
+    /// The stored numbers.
     stored: GlobalMut<V>,
 ) {
     let mut place = u64::from(index_1d());
@@ -38,19 +38,19 @@ pub unsafe fn narrowed<V: Stored<T> + Marked, T: Absent>(
     }
 }
 
-/// The values that are stored, the mark of their own type where there is none.
+/// Widens the stored values; an absent one becomes the mark of the wide type.
 ///
 /// # Safety
-/// `stored` and `values` have `count` elements, and `table` has an entry for each code but the mark.
+/// `stored` and `values` have `count` elements, and `table` has an entry for each code except the mark.
 #[kernel((V, T): narrower)]
 pub unsafe fn widened<V: Stored<T> + Marked, T: Absent>(
     /// Number of values.
     count: u64,
     /// Whether absent values are marked.
     marks: u32,
-    /// What is stored.
+    /// The stored numbers.
     stored: Global<V>,
-    /// The numbers that codes stand for.
+    /// The number that each code stands for.
     table: Global<T>,
     /// The values.
     values: GlobalMut<T>,
@@ -65,11 +65,11 @@ pub unsafe fn widened<V: Stored<T> + Marked, T: Absent>(
     }
 }
 
-/// Looks for numbers that are not in a table. Each warp ends at the first of its own.
+/// Searches for numbers that are not in a table. Each warp stops at the first one of its own.
 ///
 /// # Safety
-/// `values` has `count` elements, `table` as many as `entries` says, in the order of their bits; `found` and `numbers` have one
-/// for each warp.
+/// `values` has `count` elements, `table` has `entries` elements, in the order of their bits; `found` and `numbers`
+/// have one for each warp.
 #[kernel(T: scalars)]
 pub unsafe fn unlisted<T: GpuScalar>(
     /// Number of values.
@@ -78,15 +78,15 @@ pub unsafe fn unlisted<T: GpuScalar>(
     values: Global<T>,
     /// Length of the table.
     entries: u32,
-    /// The numbers that are listed.
+    /// The numbers in the table.
     table: Global<T>,
     /// Whether the warp found one.
     found: GlobalMut<u32>,
-    /// The one that it found.
+    /// The number that it found.
     numbers: GlobalMut<T>,
 ) {
     let warp = index_1d() / WARP_LANES;
-    // The warp stays together for its votes: it goes on while its first value exists.
+    // The warp stays together for its votes: it continues while its first value exists.
     let mut first = u64::from(warp * WARP_LANES);
     let (mut finders, mut number) = (0, T::ZERO);
     while first < count && finders == 0 {
@@ -106,28 +106,28 @@ pub unsafe fn unlisted<T: GpuScalar>(
     }
 }
 
-/// Which types do not keep all numbers, as the sum of [`LOSES_FLOAT16`], [`LOSES_BFLOAT16`] and [`LOSES_FLOAT32`]: a NaN is
-/// kept by none. Each warp ends when nothing is left to find out.
+/// Finds the types that cannot hold all numbers exactly, as the sum of [`LOSES_FLOAT16`], [`LOSES_BFLOAT16`] and
+/// [`LOSES_FLOAT32`]: no type keeps a NaN. Each warp stops once it has found all three.
 ///
 /// # Safety
-/// `values` has `count` elements, `losses` one for each warp.
+/// `values` has `count` elements, and `losses` one for each warp.
 #[kernel(T: reals)]
 pub unsafe fn losses<T: GpuFloat>(
     /// Number of values.
     count: u64,
     /// The values.
     values: Global<T>,
-    /// What the warp found.
+    /// Result of each warp.
     losses: GlobalMut<u32>,
 ) {
     let warp = index_1d() / WARP_LANES;
-    // The warp stays together for its votes: it goes on while its first value exists.
+    // The warp stays together for its votes: it continues while its first value exists.
     let mut first = u64::from(warp * WARP_LANES);
     let mut all = 0;
     while first < count && all != LOSES_FLOAT16 + LOSES_BFLOAT16 + LOSES_FLOAT32 {
         let place = first + u64::from(lane_id());
         let number = if place < count { values.load_streaming(place).widen() } else { 0.0 };
-        // No type has a table.
+        // None of these types has a table.
         let float16 = Float16::nearest_to(number).widen(|_| 0.0);
         let bfloat16 = BFloat16::nearest_to(number).widen(|_| 0.0);
         let kept = [(float16, LOSES_FLOAT16), (bfloat16, LOSES_BFLOAT16), (f64::from(number as f32), LOSES_FLOAT32)];
@@ -146,29 +146,30 @@ pub unsafe fn losses<T: GpuFloat>(
     }
 }
 
-/// Some number is none of binary16.
+/// Some number is not a binary16.
 pub const LOSES_FLOAT16: u32 = 1;
-/// Some number is none of bfloat16.
+/// Some number is not a bfloat16.
 pub const LOSES_BFLOAT16: u32 = 2;
-/// Some number is none of 32 bits.
+/// Some number is not a 32-bit float.
 pub const LOSES_FLOAT32: u32 = 4;
 
-/// By how much a finite value changes at most when it is rounded, over itself, and whether one becomes infinite. Each warp says
-/// it of its own.
+/// Finds the largest relative change of a finite value in rounding, and whether some value becomes infinite. Each warp
+/// does so for its own values.
 ///
 /// # Safety
-/// `values` and `stored` have `count` elements, `changes` and `beyond` one for each warp. No type with a table.
+/// `values` and `stored` have `count` elements, `changes` and `beyond` one for each warp. `V` is not a type with a
+/// table.
 #[kernel((V, T): rounded)]
 pub unsafe fn changes<V: Stored<T>, T: GpuScalar>(
     /// Number of values.
     count: u64,
     /// The values.
     values: Global<T>,
-    /// What is stored of them.
+    /// The stored numbers.
     stored: Global<V>,
     /// The largest change.
     changes: GlobalMut<f64>,
-    /// Whether some value is beyond the range of the type.
+    /// Whether some value is outside the range of the type.
     beyond: GlobalMut<u32>,
 ) {
     let warp = index_1d() / WARP_LANES;
@@ -195,7 +196,7 @@ pub unsafe fn changes<V: Stored<T>, T: GpuScalar>(
     }
 }
 
-/// By how much a value changes when it is rounded, over itself: 0 of what is not finite, none of what becomes infinite.
+/// Relative change of a value in rounding: 0 if the value is not finite, none if it becomes infinite.
 #[inline(always)]
 pub fn change(value: [f64; 2], rounded: [f64; 2]) -> Option<f64> {
     let is_finite = |[re, im]: [f64; 2]| re.is_finite() && im.is_finite();
@@ -206,7 +207,7 @@ pub fn change(value: [f64; 2], rounded: [f64; 2]) -> Option<f64> {
         return None;
     }
     let change = magnitude([rounded[0] - value[0], rounded[1] - value[1]]) / magnitude(value);
-    // Of zero it is no number.
+    // For a zero, the change is NaN.
     Some(if change > 0.0 { change } else { 0.0 })
 }
 
@@ -222,10 +223,10 @@ fn magnitude([re, im]: [f64; 2]) -> f64 {
     large * square_root(1.0 + ratio * ratio)
 }
 
-/// The place of the number with the same bits.
+/// Index of the number with the same bits.
 ///
 /// # Safety
-/// `table` has as many elements as `entries` says, in the order of their bits.
+/// `table` has `entries` elements, in the order of their bits.
 #[inline(always)]
 unsafe fn place_of<T: GpuScalar>(number: T, entries: u32, table: Global<T>) -> Option<u32> {
     let bits = number.bits();

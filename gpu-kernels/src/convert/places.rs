@@ -1,4 +1,4 @@
-//! What formats share that have a place for each entry of a region: DIA, BCSR and BELLPACK.
+//! Code shared by the formats with a slot for each entry of a region: DIA, BCSR and BELLPACK.
 
 use cuda_std::Global;
 use cuda_std::GlobalMut;
@@ -7,8 +7,8 @@ use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_xor};
 
 use crate::absent::Absent;
 
-/// What the place of `column` holds, and the first entry that comes after: the entries from `entry` on that are in
-/// this column, added up in their order.
+/// The content of the slot of `column`, and the first entry after it: the sum, in order, of the entries from `entry` on
+/// that are in this column.
 ///
 /// # Safety
 /// Entries up to `end` exist.
@@ -29,10 +29,10 @@ pub(super) unsafe fn sum_of_column<T: Absent>(
     (sum, entry)
 }
 
-/// Writes how many places the lanes of this warp have filled.
+/// Writes how many slots the lanes of this warp have filled.
 ///
 /// # Safety
-/// All lanes of the warp are here; `counts` has an element for each warp.
+/// All lanes of the warp call it; `counts` has an element for each warp.
 #[inline(always)]
 pub(super) unsafe fn store_count_of_warp(mut filled: u32, counts: GlobalMut<u32>) {
     let mut distance = WARP_LANES / 2;

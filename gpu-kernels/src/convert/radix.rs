@@ -1,5 +1,5 @@
-//! Rows sorted by a number, the largest first: a radix sort. Each warp has an interval of the rows, and each lane counts
-//! one digit. Rows of the same number keep their order.
+//! Radix sort of rows by a number, the largest first. Each warp has an interval of the rows, and each lane counts one
+//! digit. Rows with equal numbers keep their order.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx};
@@ -7,16 +7,16 @@ use cuda_std::{Global, GlobalMut, kernel};
 
 use super::digits::lanes_of_own_digit;
 
-/// Bits of a digit: there is a lane for each digit.
+/// Bits of a digit: one lane per digit.
 pub const DIGIT_BITS: u32 = WARP_LANES.trailing_zeros();
 
-/// The numbers from 0 on.
+/// Writes the numbers from 0 on.
 ///
 /// # Safety
 /// `numbers` has `count` elements.
 #[kernel]
 pub unsafe fn count_up(
-    /// How many there are.
+    /// Number of elements.
     count: u32,
     /// The numbers.
     numbers: GlobalMut<u32>,
@@ -28,11 +28,11 @@ pub unsafe fn count_up(
     }
 }
 
-/// How often each digit is there, in each interval.
+/// Counts the occurrences of each digit in each interval.
 ///
 /// # Safety
-/// `keys` has `count` elements, none above `largest`; `counts` has 32 for each interval, and there are no more
-/// intervals than warps; blocks are made of whole warps.
+/// `keys` has `count` elements, none above `largest`; `counts` has 32 for each interval, and there are at most as many
+/// intervals as warps; blocks are made of whole warps.
 #[kernel]
 pub unsafe fn radix_counts(
     /// Number of rows.
@@ -43,11 +43,11 @@ pub unsafe fn radix_counts(
     intervals: u32,
     /// The largest number.
     largest: u32,
-    /// The lowest bit of the digit, in what is left up to the largest number.
+    /// The lowest bit of the digit, in the difference from the largest number.
     shift: u32,
     /// The number of each row.
     keys: Global<u32>,
-    /// How often: digit by digit, and interval by interval.
+    /// The counts: digit by digit, and interval by interval.
     counts: GlobalMut<u32>,
 ) {
     let warp = index_1d() / WARP_LANES;
@@ -62,7 +62,7 @@ pub unsafe fn radix_counts(
     counts.store(lane_id() * intervals + warp, counted);
 }
 
-/// Brings the rows in the order of their digits.
+/// Moves the rows into the order of their digits.
 ///
 /// # Safety
 /// As for [`radix_counts`]; `begins` are the sums of all counts before each; the arrays of rows have `count` elements.
@@ -76,11 +76,11 @@ pub unsafe fn radix_scatter(
     intervals: u32,
     /// The largest number.
     largest: u32,
-    /// The lowest bit of the digit, in what is left up to the largest number.
+    /// The lowest bit of the digit, in the difference from the largest number.
     shift: u32,
     /// The number of each row.
     keys: Global<u32>,
-    /// Which row each one is.
+    /// The row at each position.
     rows: Global<u32>,
     /// Where the rows of each digit and interval begin.
     begins: Global<u32>,
@@ -93,7 +93,7 @@ pub unsafe fn radix_scatter(
     if warp >= intervals {
         return;
     }
-    // The next place of the digit that is this lane's number.
+    // The next position for the digit with this lane's number.
     let mut next = begins.load(lane_id() * intervals + warp);
     for_each_step(count, interval, |place, there| {
         let key = if there { keys.load_streaming(place) } else { largest };
@@ -110,7 +110,7 @@ pub unsafe fn radix_scatter(
     });
 }
 
-/// Calls `work` with each place of this warp's interval and whether it exists, 32 neighbours at a time; all lanes of
+/// Calls `work` with each index of this warp's interval and whether it exists, 32 neighbours at a time; all lanes of
 /// the warp call it together.
 #[inline(always)]
 fn for_each_step(count: u32, interval: u32, mut work: impl FnMut(u32, bool)) {

@@ -1,4 +1,4 @@
-//! What conversions ask about the rows of a CSR matrix.
+//! Properties of the rows of a CSR matrix that conversions need.
 
 use cuda_std::thread::{block_idx_x, grid_threads, index_1d, thread_idx_x};
 use cuda_std::{Global, GlobalMut, kernel};
@@ -7,15 +7,15 @@ use super::entries::for_each_entry;
 use crate::Offset;
 use crate::scan::largest_of_block;
 
-/// The number of entries of each row after its first `skipped`; [`u32::MAX`] where there are as many and more.
+/// Counts the entries of each row after its first `skipped`; [`u32::MAX`] if there are that many or more.
 ///
 /// # Safety
-/// `row_offsets` are those of `rows` rows; `lengths` has an element for each.
+/// `row_offsets` are those of `rows` rows; `lengths` has an element for each row.
 #[kernel(O: [u32, u64])]
 pub unsafe fn row_lengths<O: Offset>(
     /// Number of rows.
     rows: u32,
-    /// Entries of each row that do not count.
+    /// Number of entries of each row that are not counted.
     skipped: u32,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,
@@ -30,11 +30,11 @@ pub unsafe fn row_lengths<O: Offset>(
     }
 }
 
-/// Whether each block found an entry in a column before that of the entry before it in its row, or before the next one.
+/// Determines, per block, whether an entry's column is less than that of the preceding entry in its row plus `step`.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries, `interval` is a multiple of 32;
-/// `results` has an element for each block; blocks are made of whole warps, with 4 bytes of shared memory for each.
+/// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries, and `interval` is a multiple of 32;
+/// `results` has an element for each block; blocks are made of whole warps, with 4 bytes of shared memory per warp.
 #[kernel(O: [u32, u64])]
 pub unsafe fn unsorted_rows<O: Offset>(
     /// Number of rows.
@@ -43,7 +43,7 @@ pub unsafe fn unsorted_rows<O: Offset>(
     nnz: u64,
     /// Entries of one warp; a multiple of 32.
     interval: u64,
-    /// How much larger than the column before it a column must be: 0 or 1.
+    /// Least difference between a column and the one before it: 0 or 1.
     step: u32,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,

@@ -1,4 +1,4 @@
-//! How many numbers fall into each of 32 ranges: what a selection narrows down the range of its result by.
+//! Counts of numbers in each of 32 ranges, by which a selection narrows down the range of its result.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_xor};
@@ -6,20 +6,21 @@ use cuda_std::{Global, GlobalMut, kernel};
 
 use super::digits::lanes_of_own_digit;
 
-/// Number of ranges: one for each lane of a warp.
+/// Number of ranges: one per lane of a warp.
 pub const RANGES: u32 = WARP_LANES;
 
-/// How many numbers of each range each warp finds. Range i begins at `least` + i · 2^`shift`.
+/// Counts the numbers of each range, per warp. Range i begins at `least` + i · 2^`shift`.
 ///
 /// # Safety
-/// `numbers` has `count` elements, `counts` [`RANGES`] for each warp; blocks are made of whole warps; `shift` is below 32.
+/// `numbers` has `count` elements, `counts` [`RANGES`] for each warp; blocks are made of whole warps; `shift` is below
+/// 32.
 #[kernel]
 pub unsafe fn range_counts(
-    /// How many numbers there are.
+    /// Number of elements.
     count: u32,
-    /// Where the first range begins.
+    /// Begin of the first range.
     least: u32,
-    /// The length of a range is two to the power of this.
+    /// Binary logarithm of the length of a range.
     shift: u32,
     /// The numbers.
     numbers: Global<u32>,
@@ -44,7 +45,7 @@ pub unsafe fn range_counts(
     counts.store(lane_id() * warps + warp, counted);
 }
 
-/// How many numbers of each range all warps found. One warp a range.
+/// Adds up the warps' counts of each range. One warp per range.
 ///
 /// # Safety
 /// `counts` has [`RANGES`] elements for each of `warps` warps, `sums` has [`RANGES`]; blocks are made of whole warps.
@@ -52,7 +53,7 @@ pub unsafe fn range_counts(
 pub unsafe fn range_sums(
     /// Number of warps that counted.
     warps: u32,
-    /// What they counted.
+    /// The counts of the warps.
     counts: Global<u32>,
     /// The sum of each range.
     sums: GlobalMut<u32>,

@@ -1,4 +1,4 @@
-//! CSR to SELL-16 and back. One warp a slice, so that two rows fall to each lane.
+//! CSR to SELL-16 and back. One warp per slice, and two rows per lane.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_xor};
@@ -7,10 +7,10 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 use crate::Offset;
 use crate::sell_16::{NO_ENTRY, SLICE_ROWS};
 
-/// The column of no entry.
+/// The column after the last entry of a row.
 const NO_COLUMN: u32 = u32::MAX;
 
-/// The number of places of each row of a slice.
+/// Computes the width of each slice: the number of slots of each of its rows.
 ///
 /// # Safety
 /// The CSR arrays are those of a valid matrix with `rows` rows, whose slices have less than 2^32 entries each; `widths`
@@ -23,7 +23,7 @@ pub unsafe fn sell_16_widths<O: Offset>(
     row_offsets: Global<O>,
     /// The column of each entry.
     column_indices: Global<u32>,
-    /// The number of places of each row of a slice.
+    /// Width of each slice.
     widths: GlobalMut<u32>,
 ) {
     for_each_slice(rows, |slice| {
@@ -41,11 +41,11 @@ pub unsafe fn sell_16_widths<O: Offset>(
     });
 }
 
-/// Writes every place: an entry, or padding.
+/// Writes every slot: an entry, or padding.
 ///
 /// # Safety
 /// As for [`sell_16_widths`]; `slice_begins` has the widths before each slice, added up, and the sum of all. There is a
-/// base for each column of places, and a word and two new values for each lane of it.
+/// base for each column of slots, and a word and two new values for each of its lanes.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn sell_16_from_csr<T: GpuScalar, O: Offset>(
     /// Number of rows.
@@ -56,13 +56,13 @@ pub unsafe fn sell_16_from_csr<T: GpuScalar, O: Offset>(
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<T>,
-    /// The widths of all slices before each one, added up.
+    /// Total width of all slices before each one.
     slice_begins: Global<u64>,
-    /// The smallest column among the entries of each column of places.
+    /// The smallest column among the entries of each column of slots.
     bases: GlobalMut<u32>,
-    /// Two offsets from the base for each lane of each column of places.
+    /// Two offsets from the base per lane of each column of slots.
     column_offsets: GlobalMut<u32>,
-    /// Two values for each lane of each column of places.
+    /// Two values per lane of each column of slots.
     new_values: GlobalMut<T>,
 ) {
     for_each_slice(rows, |slice| {
@@ -82,18 +82,18 @@ pub unsafe fn sell_16_from_csr<T: GpuScalar, O: Offset>(
     });
 }
 
-/// The number of entries of each row.
+/// Counts the entries of each row.
 ///
 /// # Safety
-/// The arrays are those of a valid SELL-16 matrix with `rows` rows; `lengths` has an element for each; blocks are made of
-/// whole warps.
+/// The arrays are those of a valid SELL-16 matrix with `rows` rows; `lengths` has an element for each row; blocks are
+/// made of whole warps.
 #[kernel]
 pub unsafe fn sell_16_row_lengths(
     /// Number of rows.
     rows: u32,
-    /// The widths of all slices before each one, added up.
+    /// Total width of all slices before each one.
     slice_begins: Global<u64>,
-    /// Two offsets for each lane of each column of places.
+    /// Two offsets per lane of each column of slots.
     column_offsets: Global<u32>,
     /// The number of entries of each row.
     lengths: GlobalMut<u32>,
@@ -112,7 +112,7 @@ pub unsafe fn sell_16_row_lengths(
     });
 }
 
-/// Brings the entry of each place to CSR: those of a row to where it begins.
+/// Moves the entry of each slot to CSR: those of a row to the row's offset.
 ///
 /// # Safety
 /// The arrays are those of a valid SELL-16 matrix with `rows` rows; each row has room for its entries in the new arrays,
@@ -121,13 +121,13 @@ pub unsafe fn sell_16_row_lengths(
 pub unsafe fn csr_from_sell_16<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
-    /// The widths of all slices before each one, added up.
+    /// Total width of all slices before each one.
     slice_begins: Global<u64>,
-    /// The smallest column among the entries of each column of places.
+    /// The smallest column among the entries of each column of slots.
     bases: Global<u32>,
-    /// Two offsets from the base for each lane of each column of places.
+    /// Two offsets from the base per lane of each column of slots.
     column_offsets: Global<u32>,
-    /// Two values for each lane of each column of places.
+    /// Two values per lane of each column of slots.
     values: Global<T>,
     /// Where each row begins.
     row_offsets: Global<O>,
@@ -155,8 +155,7 @@ pub unsafe fn csr_from_sell_16<T: GpuScalar, O: Offset>(
     });
 }
 
-/// Calls `work` with this lane's rows of each slice that falls to its warp; the second one, or both, may be none of the
-/// matrix.
+/// Calls `work` with this lane's rows of each slice of its warp; the second row, or both, may be outside the matrix.
 #[inline(always)]
 unsafe fn for_each_slice(rows: u32, work: impl Fn([u32; 2])) {
     let mut slice = index_1d() / WARP_LANES;
@@ -167,7 +166,7 @@ unsafe fn for_each_slice(rows: u32, work: impl Fn([u32; 2])) {
     }
 }
 
-/// Calls `visit` with each place of this lane's rows: its column of places, its word, and the two offsets there.
+/// Calls `visit` with each slot of this lane's rows: its column of slots, its word, and the two offsets there.
 ///
 /// # Safety
 /// The arrays are those of a valid SELL-16 matrix, and the rows are in one of its slices.
@@ -188,7 +187,7 @@ unsafe fn for_each_word(
     }
 }
 
-/// The entries of a row that have no place yet.
+/// The entries of a row that have no slot yet.
 struct Entries {
     next: u64,
     end: u64,
@@ -196,15 +195,15 @@ struct Entries {
     column: u32,
 }
 
-/// What goes to a place: an entry, or nothing.
+/// The content of a slot: an entry, or nothing.
 struct Taken {
     entry: u64,
-    /// From the base, or [`NO_ENTRY`].
+    /// Offset from the base, or [`NO_ENTRY`].
     offset: u32,
 }
 
 impl Entries {
-    /// All of a row, or none where the matrix has no such row.
+    /// All entries of a row, or none if the matrix has no such row.
     ///
     /// # Safety
     /// As for [`sell_16_widths`].
@@ -218,7 +217,7 @@ impl Entries {
         Self { next, end, column }
     }
 
-    /// Takes the next entry if it is near enough to the base, which is not above it.
+    /// Takes the next entry if it is near enough to the base; its column is at least the base.
     ///
     /// # Safety
     /// As for [`sell_16_widths`].
@@ -236,7 +235,7 @@ impl Entries {
 }
 
 impl Taken {
-    /// The value at this place: 0 where there is no entry.
+    /// The value of this slot: 0 if there is no entry.
     ///
     /// # Safety
     /// `values` has the entry.
@@ -246,10 +245,10 @@ impl Taken {
     }
 }
 
-/// The smallest column that a row of the slice goes on with, for all lanes; none if all entries have places.
+/// The smallest next column among the rows of the slice, for all lanes; none if all entries have slots.
 ///
 /// # Safety
-/// All lanes of the warp are here.
+/// All lanes of the warp call it.
 #[inline(always)]
 unsafe fn next_base(entries: &[Entries; 2]) -> Option<u32> {
     let mut base = entries[0].column.min(entries[1].column);

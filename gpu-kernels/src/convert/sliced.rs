@@ -1,7 +1,7 @@
 //! CSR to sliced ELLPACK and back; ELLPACK is one slice of all its rows.
 //!
-//! The columns of places of all slices, one after the other, are shared out in equal parts of [`COLUMNS_AT_ONCE`],
-//! so neither long rows nor wide slices take longer than others. Neighbouring threads have neighbouring rows.
+//! The columns of slots of all slices, in order, are divided into equal parts of [`COLUMNS_AT_ONCE`], so neither long
+//! rows nor wide slices take longer than others. Neighbouring threads have neighbouring rows.
 
 use core::hint::assert_unchecked;
 
@@ -12,14 +12,14 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 use crate::Offset;
 use crate::ell::PADDING;
 
-/// Columns of places that a thread goes through at a time.
+/// Number of columns of slots that a thread processes at a time.
 pub const COLUMNS_AT_ONCE: u32 = 32;
 
-/// The width of each slice: the longest of its rows, rounded up. One warp a slice.
+/// Computes the width of each slice: the length of its longest row, rounded up. One warp per slice.
 ///
 /// # Safety
 /// `lengths` has an element for each of `rows` positions, `widths` one for each slice of `slice_size` of them;
-/// `slice_size` and `stride_factor` are at least 1, and no width passes 2^32; blocks are made of whole warps.
+/// `slice_size` and `stride_factor` are at least 1, and no width exceeds 2^32; blocks are made of whole warps.
 #[kernel]
 pub unsafe fn slice_widths(
     /// Number of rows.
@@ -30,7 +30,7 @@ pub unsafe fn slice_widths(
     stride_factor: u32,
     /// The number of entries of the row at each position.
     lengths: Global<u32>,
-    /// The number of places of each row of a slice.
+    /// Width of each slice: the number of slots of each of its rows.
     widths: GlobalMut<u32>,
 ) {
     assert_unchecked(slice_size > 0 && stride_factor > 0);
@@ -57,12 +57,12 @@ pub unsafe fn slice_widths(
     }
 }
 
-/// Writes every place: an entry, or padding. Entries of a row beyond the width of its slice are left out.
+/// Writes every slot: an entry, or padding. Entries of a row beyond the width of its slice are left out.
 ///
 /// # Safety
 /// The CSR arrays are those of a valid matrix with `rows` rows. `slice_begins` has `slices` + 1 elements, never
 /// decreasing, 0 first; `slice_size` · `slices` is at least `rows`, and `slice_size` at least 1. `row_indices` holds
-/// each row once if `sorted` is 1. The new arrays have a place for each column of places times `slice_size`.
+/// each row once if `sorted` is 1. The new arrays have `slice_size` slots for each column of slots.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn sliced_from_csr<T: GpuScalar, O: Offset>(
     /// Number of rows.
@@ -71,9 +71,9 @@ pub unsafe fn sliced_from_csr<T: GpuScalar, O: Offset>(
     slice_size: u32,
     /// Number of slices.
     slices: u32,
-    /// The widths of all slices before each one, added up.
+    /// Total width of all slices before each one.
     slice_begins: Global<u64>,
-    /// 1 if `row_indices` says which row is where, otherwise each row is at its own position.
+    /// 1 if `row_indices` holds the row at each position; otherwise each row is at its own position.
     sorted: u32,
     /// The row at each position.
     row_indices: Global<u32>,
@@ -83,9 +83,9 @@ pub unsafe fn sliced_from_csr<T: GpuScalar, O: Offset>(
     column_indices: Global<u32>,
     /// The value of each entry.
     values: Global<T>,
-    /// The column of each place, or [`PADDING`].
+    /// The column of each slot, or [`PADDING`].
     new_column_indices: GlobalMut<u32>,
-    /// The value of each place, or 0.
+    /// The value of each slot, or 0.
     new_values: GlobalMut<T>,
 ) {
     for_each_run(slice_size, slices, slice_begins, |run| {
@@ -113,7 +113,7 @@ pub unsafe fn sliced_from_csr<T: GpuScalar, O: Offset>(
     });
 }
 
-/// The number of entries of each row, up to its first padding.
+/// Counts the entries of each row, up to its first padding.
 ///
 /// # Safety
 /// The arrays are those of a valid SELL-P matrix with `rows` rows, or of an ELL matrix as one slice; `lengths` has an
@@ -124,13 +124,13 @@ pub unsafe fn sliced_row_lengths(
     rows: u32,
     /// Rows of a slice.
     slice_size: u32,
-    /// The widths of all slices before each one, added up.
+    /// Total width of all slices before each one.
     slice_begins: Global<u64>,
-    /// 1 if `row_indices` says which row is where, otherwise each row is at its own position.
+    /// 1 if `row_indices` holds the row at each position; otherwise each row is at its own position.
     sorted: u32,
     /// The row at each position.
     row_indices: Global<u32>,
-    /// The column of each place, or [`PADDING`].
+    /// The column of each slot, or [`PADDING`].
     column_indices: Global<u32>,
     /// The number of entries of each row.
     lengths: GlobalMut<u32>,
@@ -142,7 +142,7 @@ pub unsafe fn sliced_row_lengths(
         let begin = slice_begins.load(slice);
         let step = u64::from(slice_size);
         let first = begin * step + u64::from(position % slice_size);
-        // All padding comes after all entries.
+        // Padding comes after all entries.
         let (mut low, mut high) = (0, slice_begins.load(slice + 1) - begin);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -158,10 +158,11 @@ pub unsafe fn sliced_row_lengths(
     }
 }
 
-/// Brings the entry of each place to CSR: those of a row to where it begins.
+/// Moves the entry of each slot to CSR: those of a row to the row's offset.
 ///
 /// # Safety
-/// As for [`sliced_from_csr`], the other way: each row has room for its entries in the new arrays, from its offset on.
+/// As for [`sliced_from_csr`], in the other direction: each row has room for its entries in the new arrays, from its
+/// offset on.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_sliced<T: GpuScalar, O: Offset>(
     /// Number of rows.
@@ -170,17 +171,17 @@ pub unsafe fn csr_from_sliced<T: GpuScalar, O: Offset>(
     slice_size: u32,
     /// Number of slices.
     slices: u32,
-    /// The widths of all slices before each one, added up.
+    /// Total width of all slices before each one.
     slice_begins: Global<u64>,
-    /// 1 if `row_indices` says which row is where, otherwise each row is at its own position.
+    /// 1 if `row_indices` holds the row at each position; otherwise each row is at its own position.
     sorted: u32,
     /// The row at each position.
     row_indices: Global<u32>,
     /// Where each row begins.
     row_offsets: Global<O>,
-    /// The column of each place, or [`PADDING`].
+    /// The column of each slot, or [`PADDING`].
     column_indices: Global<u32>,
-    /// The value of each place.
+    /// The value of each slot.
     values: Global<T>,
     /// The column of each entry.
     new_column_indices: GlobalMut<u32>,
@@ -210,19 +211,19 @@ pub unsafe fn csr_from_sliced<T: GpuScalar, O: Offset>(
     });
 }
 
-/// Some places of one row that follow each other.
+/// Consecutive slots of one row.
 struct Run {
     /// The position of the row.
     position: u64,
-    /// How many places of the row come before.
+    /// Number of earlier slots of the row.
     first: u64,
-    /// The first place; the next is `slice_size` on.
+    /// The first slot; the next one is `slice_size` further.
     place: u64,
-    /// Number of places.
+    /// Number of slots.
     count: u64,
 }
 
-/// Calls `visit` with the runs that fall to this thread.
+/// Calls `visit` with the runs of this thread.
 ///
 /// # Safety
 /// As for [`sliced_from_csr`].
@@ -239,7 +240,7 @@ unsafe fn for_each_run(slice_size: u32, slices: u32, slice_begins: Global<u64>, 
         let end = columns.min(column + u64::from(COLUMNS_AT_ONCE));
         let mut slice = slice_of(column, 0, slices, slice_begins);
         while column < end {
-            // Slices without places may come in any number.
+            // Any number of slices without slots may follow.
             if slice_begins.load(slice + 1) <= column {
                 slice = slice_of(column, slice + 1, slices, slice_begins);
             }
@@ -258,7 +259,7 @@ unsafe fn for_each_run(slice_size: u32, slices: u32, slice_begins: Global<u64>, 
     }
 }
 
-/// The slice from `low` on that a column of places is in.
+/// The slice, among those from `low` on, that contains a column of slots.
 ///
 /// # Safety
 /// `slice_begins` has `slices` + 1 elements, and the column is in one of the slices from `low` on.

@@ -1,6 +1,6 @@
-//! Entries of each row sorted by column, by merging: entries of one column keep their order. First runs of
-//! [`FIRST_RUN`] entries, then two runs at a time become one. Each entry finds its place by counting the entries that
-//! come before it, so long rows are shared out like all others.
+//! Merge sort of the entries of each row by column; entries of the same column keep their order. First come runs of
+//! [`FIRST_RUN`] entries, then two runs at a time are merged. Each entry finds its position by counting the entries
+//! before it, so long rows are divided among threads like all others.
 
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
@@ -8,7 +8,7 @@ use super::entries::for_each_entry;
 use crate::Offset;
 use crate::search::first_at_least;
 
-/// Entries of the runs that are sorted first; a power of two.
+/// Length of the runs that are sorted first; a power of two.
 pub const FIRST_RUN: u32 = 32;
 
 /// Sorts each run of [`FIRST_RUN`] entries of a row.
@@ -54,12 +54,12 @@ pub unsafe fn sort_runs<T: GpuScalar, O: Offset>(
     });
 }
 
-/// Merges each two neighbouring runs of a row. Rows of at most half a run are left out: the new arrays have them
-/// already, from the run before the last, and rows of at most one run are copied.
+/// Merges each pair of neighbouring runs of a row. Rows of at most half a run are skipped: the new arrays already hold
+/// them from the pass before the last. Rows of at most one run are copied.
 ///
 /// # Safety
-/// As for [`sort_runs`]; runs of `run` entries, a power of two, are sorted, and the new arrays are those that such
-/// runs were made from, if `run` is more than [`FIRST_RUN`].
+/// As for [`sort_runs`]; runs of `run` entries, a power of two, are sorted, and the new arrays hold the runs from which
+/// these were merged, if `run` is more than [`FIRST_RUN`].
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn merge_runs<T: GpuScalar, O: Offset>(
     /// Number of rows.
@@ -86,7 +86,7 @@ pub unsafe fn merge_runs<T: GpuScalar, O: Offset>(
         if end - begin <= run / 2 && run > u64::from(FIRST_RUN) {
             return;
         }
-        // The two runs, of which this entry is in one.
+        // The two runs, one of which contains this entry.
         let first = entry - ((entry - begin) & (2 * run - 1));
         let middle = end.min(first + run);
         let column = column_indices.load(entry);

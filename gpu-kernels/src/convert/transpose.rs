@@ -1,15 +1,15 @@
-//! The transpose of a matrix in CSR: its entries sorted by column, and those of a column in their order.
+//! The transpose of a matrix in CSR: its entries sorted by column; those of a column keep their order.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
 
 use crate::search::first_in_range;
 
-/// What the entries are sorted by, the largest first: a number that is the larger, the smaller the column is.
+/// Computes the sort keys of the entries, the largest first: the smaller the column, the larger the key.
 ///
 /// # Safety
-/// `column_indices` and `keys` have `nnz` elements, at most 2^32 less those that the grid has threads; no column is
-/// `columns` or more.
+/// `column_indices` and `keys` have `nnz` elements, at most 2^32 minus the number of threads of the grid; all columns
+/// are below `columns`.
 #[kernel]
 pub unsafe fn transposed_keys(
     /// Number of stored entries.
@@ -18,7 +18,7 @@ pub unsafe fn transposed_keys(
     columns: u32,
     /// The column of each entry.
     column_indices: Global<u32>,
-    /// The number of each entry.
+    /// The key of each entry.
     keys: GlobalMut<u32>,
 ) {
     let mut entry = index_1d();
@@ -28,7 +28,8 @@ pub unsafe fn transposed_keys(
     }
 }
 
-/// Where each row of the transpose begins: one thread a row searches the first entry that is not before it.
+/// Finds the offset of each row of the transpose: one thread per row searches for the first entry that is not in an
+/// earlier row.
 ///
 /// # Safety
 /// `keys` are those of [`transposed_keys`], sorted, the largest first; `row_offsets` has `columns` + 1 elements.
@@ -38,7 +39,7 @@ pub unsafe fn transposed_offsets(
     nnz: u32,
     /// Number of columns.
     columns: u32,
-    /// What the entries are sorted by.
+    /// The keys by which the entries are sorted.
     keys: Global<u32>,
     /// Where each row of the transpose begins.
     row_offsets: GlobalMut<u32>,
@@ -51,16 +52,16 @@ pub unsafe fn transposed_offsets(
     }
 }
 
-/// The column of each entry of the transpose.
+/// Writes the column of each entry of the transpose.
 ///
 /// # Safety
-/// `order` and `new_column_indices` have `nnz` elements, at most 2^32 less those that the grid has threads; each of
-/// `order` is less than the length of `row_indices`.
+/// `order` and `new_column_indices` have `nnz` elements, at most 2^32 minus the number of threads of the grid; each
+/// element of `order` is less than the length of `row_indices`.
 #[kernel]
 pub unsafe fn transposed_columns(
     /// Number of stored entries.
     nnz: u32,
-    /// Which entry of the matrix each one is.
+    /// The matrix's entry at each position of the transpose.
     order: Global<u32>,
     /// The row of each entry of the matrix.
     row_indices: Global<u32>,
@@ -74,7 +75,7 @@ pub unsafe fn transposed_columns(
     }
 }
 
-/// Complex numbers become their conjugates.
+/// Replaces complex numbers by their conjugates.
 ///
 /// # Safety
 /// `parts` has two elements for each of `count` numbers.

@@ -1,12 +1,12 @@
-//! Rows sorted within windows of some neighbours, the longest first; rows of one length keep their order. A merge sort
-//! of numbers that hold a row and its length, so that no two are the same.
+//! Rows sorted within windows of neighbours, the longest first; rows of equal length keep their order. A merge sort of
+//! keys that combine a row and its length, so that no two are equal.
 
 use core::hint::assert_unchecked;
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, kernel};
 
-/// The number that each row is sorted by: the longest row has the smallest.
+/// Computes the key by which each row is sorted: the longest row has the smallest.
 ///
 /// # Safety
 /// `lengths` and `keys` have `rows` elements.
@@ -16,7 +16,7 @@ pub unsafe fn window_keys(
     rows: u32,
     /// The number of entries of each row.
     lengths: Global<u32>,
-    /// The number of each row.
+    /// The key of each row.
     keys: GlobalMut<u64>,
 ) {
     let mut row = index_1d();
@@ -26,8 +26,8 @@ pub unsafe fn window_keys(
     }
 }
 
-/// Merges each two neighbouring runs of a window: each number finds its place by counting those of the other run that
-/// are smaller.
+/// Merges each pair of neighbouring runs of a window: each key finds its position by counting the smaller ones of the
+/// other run.
 ///
 /// # Safety
 /// Both arrays have `rows` elements; within each window of `window` elements, at least 1, runs of `run`, a power of two,
@@ -40,9 +40,9 @@ pub unsafe fn merge_windows(
     window: u32,
     /// Rows of a run; a power of two.
     run: u32,
-    /// The numbers.
+    /// The keys.
     keys: Global<u64>,
-    /// The same numbers in runs twice as long.
+    /// The same keys in runs twice as long.
     merged: GlobalMut<u64>,
 ) {
     assert_unchecked(window > 0);
@@ -63,14 +63,14 @@ pub unsafe fn merge_windows(
                 high = probe;
             }
         }
-        // As many of the own run come before as of the other.
+        // Keys before this one in its own run, plus those of the other run.
         let own = if place < middle { place } else { place - (middle - first) };
         merged.store(own + (low - other), key);
         place += grid_threads();
     }
 }
 
-/// Which row each number stands for, and how long it is.
+/// Extracts the row of each key, and its length.
 ///
 /// # Safety
 /// All arrays have `rows` elements.
@@ -78,7 +78,7 @@ pub unsafe fn merge_windows(
 pub unsafe fn rows_of_keys(
     /// Number of rows.
     rows: u32,
-    /// The numbers, by [`window_keys`].
+    /// The keys from [`window_keys`].
     keys: Global<u64>,
     /// The rows.
     row_indices: GlobalMut<u32>,

@@ -7,13 +7,13 @@ use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
 /// Columns of a block whose elements are loaded before the first is used.
 const COLUMNS_AT_ONCE: u32 = 4;
 
-/// y ← B x. As many lanes as a block has rows, rounded up, share a block: each has a row, so that they read a column of
-/// the block together, and they hand each other the elements of x.
+/// y ← B x. A block is shared by as many lanes as it has rows, rounded up: each lane has a row, so that they read a
+/// column of the block together, and they exchange the elements of x.
 ///
 /// # Safety
-/// Blocks of threads are made of whole warps; `lanes` is a power of two up to 32, and `size` is not more; `count` blocks of
-/// `size` rows hold all `rows` rows, and each has one of them at least. `values` has `size` · `size` elements for each
-/// block, those in rows and columns past the last row 0; `x` and `y` have `rows` elements.
+/// Blocks of threads are made of whole warps; `lanes` is a power of two up to 32, and `size` is at most `lanes`;
+/// `count` blocks of `size` rows hold all `rows` rows, and each has at least one of them. `values` has `size` · `size`
+/// elements for each block, those in rows and columns past the last row 0; `x` and `y` have `rows` elements.
 #[kernel(T: reals)]
 pub unsafe fn block_diagonal<T: GpuFloat>(
     /// Number of rows.
@@ -26,14 +26,14 @@ pub unsafe fn block_diagonal<T: GpuFloat>(
     lanes: u32,
     /// The elements of each block, column by column.
     values: Global<T>,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The result.
     y: GlobalMut<T>,
 ) {
     let lane = lane_id() & (lanes - 1);
     let shift = lanes.trailing_zeros();
-    // The warp stays together, because its lanes meet in the shuffles.
+    // The warp stays together for the shuffles.
     let mut first_block = index_1d() / WARP_LANES * (WARP_LANES >> shift);
     while first_block < count {
         let block = first_block + (lane_id() >> shift);

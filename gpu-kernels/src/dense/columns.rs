@@ -1,4 +1,4 @@
-//! Blocks of vectors, one after the other in memory, as the columns of a tall matrix.
+//! Blocks of vectors, contiguous in memory, as the columns of a tall matrix.
 
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, grid_threads, index_1d, sync_threads, thread_idx_x};
 use cuda_std::{Global, GlobalMut, GpuFloat, GpuScalar, kernel};
@@ -8,20 +8,20 @@ use crate::block::unrolled;
 use crate::block_sums::{put_sum_of_warp, store_sums_of_block};
 use crate::vector::update;
 
-/// Columns of X and of Y that a block of threads multiplies with each other, and columns of Y that a thread combines.
+/// Number of columns of X and of Y that a block of threads multiplies, and of columns of Y that a thread combines.
 pub const TILE: u32 = 4;
 
-/// Products of a tile.
+/// Number of products of a tile.
 pub const TILE_PRODUCTS: u32 = TILE * TILE;
 
-/// XᵀY: each block has some of the rows and [`TILE`] columns of X and of Y, and leaves partial sums of their products.
-/// Product i, j of column i of X with column j of Y is sum i + j · (columns of X).
+/// XᵀY: each block computes partial sums of products over some of the rows and [`TILE`] columns of X and of Y. The
+/// product of column i of X with column j of Y is sum i + j · (columns of X).
 ///
 /// # Safety
-/// There are columns of X and of Y; the number of blocks is a multiple of the number of pairs of tiles; blocks are made of whole warps, with
-/// [`TILE_PRODUCTS`] · 8 bytes of shared memory for each warp, and of [`TILE_PRODUCTS`] threads at least. `x` and `y`
-/// have `rows` elements for each of their columns; `partial_sums` has an element for each product and block of one pair
-/// of tiles, `scalars` the status.
+/// X and Y have at least one column each; the number of blocks is a multiple of the number of pairs of tiles; blocks
+/// are made of whole warps, with [`TILE_PRODUCTS`] · 8 bytes of shared memory per warp, and have at least
+/// [`TILE_PRODUCTS`] threads. `x` and `y` have `rows` elements for each of their columns; `partial_sums` has an element
+/// for each product and block of one pair of tiles, `scalars` the status.
 #[kernel(T: reals)]
 pub unsafe fn gram<T: GpuFloat>(
     /// Number of rows.
@@ -36,13 +36,13 @@ pub unsafe fn gram<T: GpuFloat>(
     y: Global<T>,
     /// The slots.
     scalars: Global<f64>,
-    /// What each block leaves: those of the first sum first.
+    /// Partial sums of the blocks: those of the first sum first.
     partial_sums: GlobalMut<f64>,
 ) {
     if scalars.load(STATUS) != 0.0 {
         return;
     }
-    // At least 1, as there are columns.
+    // At least 1, because there are columns.
     let x_tiles = x_columns.div_ceil(TILE).max(1);
     let tiles = (x_tiles * y_columns.div_ceil(TILE)).max(1);
     let (tile, part, parts) = (block_idx_x() % tiles, block_idx_x() / tiles, grid_dim_x() / tiles);
@@ -76,11 +76,11 @@ pub unsafe fn gram<T: GpuFloat>(
     });
 }
 
-/// Y ← α X C + β Y; with β = 0, Y is overwritten and never read. A thread has a row. Coefficient i, j of C is in slot
+/// Y ← α X C + β Y; with β = 0, Y is overwritten and never read. One thread per row. Coefficient i, j of C is in slot
 /// `first_coefficient` + i + j · (columns of X).
 ///
 /// # Safety
-/// `x` and `y` have `rows` elements for each of their columns and nothing in common; the slots are inside `scalars`.
+/// `x` and `y` have `rows` elements for each of their columns and do not overlap; the slots are inside `scalars`.
 #[kernel(T: reals)]
 pub unsafe fn combine_columns<T: GpuFloat>(
     /// Number of rows.

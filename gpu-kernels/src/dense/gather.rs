@@ -1,9 +1,9 @@
-//! Elements of a vector, side by side.
+//! Elements of a vector, gathered side by side.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
-/// Copies some elements of x to where they lie in this order: what other ranks need of it.
+/// Copies elements of x to consecutive positions: those that other ranks need.
 ///
 /// # Safety
 /// `elements` and `gathered` have `count` elements; each of `elements` is less than the length of `x`.
@@ -11,11 +11,11 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 pub unsafe fn gather<T: GpuScalar>(
     /// Number of elements.
     count: u64,
-    /// Which elements of x.
+    /// Indices of the elements of x.
     elements: Global<u32>,
     /// The vector.
     x: Global<T>,
-    /// The elements.
+    /// The gathered elements.
     gathered: GlobalMut<T>,
 ) {
     let mut place = u64::from(index_1d());

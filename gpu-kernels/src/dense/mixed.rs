@@ -14,7 +14,7 @@ pub unsafe fn mixed_axpby<X: GpuFloat, Y: GpuFloat>(
     count: u64,
     /// The factor of x.
     alpha: f64,
-    /// The vector that is added.
+    /// The vector to add.
     x: Global<X>,
     /// The factor of y.
     beta: f64,

@@ -1,7 +1,7 @@
-//! Passes over vectors: for each element some vectors are read, some are written, and some products are added up.
+//! Passes over vectors: per element, some vectors are read, some are written, and some products are added up.
 //!
-//! What happens to an element is written once, for the kernel and for the CPU, and with plain multiplications and
-//! additions, so that it gives the same bits on both. To add a pass, add it to the list: that makes its kernel as well.
+//! The operation on an element is written once, for the kernel and for the CPU, and with plain multiplications and
+//! additions, so that it gives the same bits on both. To add a pass, add it to the list: this also creates its kernel.
 
 use core::marker::PhantomData;
 
@@ -12,16 +12,16 @@ use super::program::STATUS;
 use crate::block::unrolled;
 use crate::block_sums::{put_sum_of_warp, store_sums_of_block};
 
-/// Coefficients of a pass at most.
+/// Largest number of coefficients of a pass.
 pub const MOST_COEFFICIENTS: usize = 6;
-/// Vectors that a pass only reads, at most.
+/// Largest number of vectors that a pass only reads.
 pub const MOST_READ: usize = 4;
-/// Vectors that a pass writes, at most.
+/// Largest number of vectors that a pass writes.
 pub const MOST_WRITTEN: usize = 8;
-/// Sums of a pass at most.
+/// Largest number of sums of a pass.
 pub const MOST_SUMS: usize = 4;
 
-/// What happens to each element. Of the arrays of the largest sizes, the first elements are used.
+/// The operation on each element. The arrays have the largest sizes; only their first elements are used.
 pub trait Pass: EntryName + Copy + Send + Sync + 'static {
     /// Number of coefficients.
     const COEFFICIENTS: usize;
@@ -34,7 +34,7 @@ pub trait Pass: EntryName + Copy + Send + Sync + 'static {
     /// Number of sums of products.
     const SUMS: usize;
 
-    /// Computes the written vectors' elements, and gives the factors of the products.
+    /// Computes the written vectors' elements, and returns the factors of the products.
     fn element<T: GpuFloat>(
         coefficients: [T; MOST_COEFFICIENTS],
         read: [T; MOST_READ],
@@ -46,7 +46,7 @@ pub trait Pass: EntryName + Copy + Send + Sync + 'static {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Slots<P> {
-    /// As many as there are coefficients are used.
+    /// Only the first [`COEFFICIENTS`](Pass::COEFFICIENTS) are used.
     pub places: [u32; MOST_COEFFICIENTS],
     /// The pass has no content.
     pub pass: PhantomData<P>,
@@ -60,7 +60,7 @@ macro_rules! count {
     ($($item:tt)*) => { <[&str]>::len(&[$(stringify!($item)),*]) };
 }
 
-/// The list filled up with zeros.
+/// The list, padded with zeros.
 macro_rules! four_pairs {
     () => {
         four_pairs!((T::ZERO, T::ZERO))
@@ -76,7 +76,7 @@ macro_rules! four_pairs {
     };
 }
 
-/// The passes, and a kernel for each in both precisions.
+/// Defines the passes, and a kernel for each in both precisions.
 macro_rules! passes {
     ($(
         $(#[$documentation:meta])*
@@ -112,25 +112,25 @@ macro_rules! passes {
             }
         )*
 
-        /// Runs a pass over `length` elements: two of each thread are loaded before the first is used.
+        /// Runs a pass over `length` elements. Each thread loads two before the first is used.
         ///
         /// # Safety
-        /// Blocks are made of whole warps, with 8 bytes of shared memory for each warp and sum, and a thread for each
-        /// sum. The vectors that the pass has, have `length` elements, and those that are written are no others;
-        /// `scalars` has the slots, and `partial_sums` an element for each block and sum.
+        /// Blocks are made of whole warps, with 8 bytes of shared memory per warp and sum, and a thread for each sum.
+        /// The vectors of the pass have `length` elements, and the written ones do not overlap with others; `scalars`
+        /// has the slots, and `partial_sums` an element for each block and sum.
         #[kernel(T: reals, P: [$($name),*])]
         pub unsafe fn vector_pass<T: GpuFloat, P: Pass>(
             /// Number of elements.
             length: u64,
-            /// Where the coefficients are.
+            /// The slots of the coefficients.
             slots: Slots<P>,
             /// The slots.
             scalars: Global<f64>,
-            /// The vectors that are read.
+            /// The vectors to read.
             read: [Global<T>; 4],
-            /// The vectors that are written.
+            /// The vectors to write.
             written: [GlobalMut<T>; 8],
-            /// What each block leaves: those of the first sum first.
+            /// Partial sums of the blocks: those of the first sum first.
             partial_sums: GlobalMut<f64>,
         ) {
             run_pass(length, slots, scalars, read, written, partial_sums);
@@ -273,8 +273,8 @@ passes! {
     EigenResidual: coefficients [lambda], reads [q x], overwrites [], updates [], {},
     sums [(q - lambda * x, q - lambda * x)];
 
-    /// A step of PageRank with y = d Pᵀ x: y, x ← |y + c v − x|, y + c v, and the sums of the new y and x, and of x where
-    /// `dangling` is 1.
+    /// A step of PageRank with y = d Pᵀ x: y, x ← |y + c v − x|, y + c v, and the sums of the new y and x, and of x
+    /// where `dangling` is 1.
     PagerankUpdate: coefficients [c], reads [v dangling], overwrites [], updates [y x],
     {
         let next = *y + c * v;

@@ -1,14 +1,14 @@
-//! Arithmetic on the scalars of a method: data, so that a method needs no kernel of its own for it.
+//! Arithmetic on the scalars of a method, expressed as data, so that a method needs no kernel of its own for it.
 
-/// The slot of what the arithmetic has come to: 0 while a method runs, else the code of the step that stopped it.
+/// The slot of the status: 0 while a method runs, otherwise the code of the step that stopped it.
 pub const STATUS: u32 = 0;
 /// The slot of the number of recorded iterations.
 pub const ITERATION: u32 = 1;
 
-/// Words of a step.
+/// Number of words of a step.
 pub const WORDS: u32 = 4;
 
-/// One step of a program. [`run`] says what each does.
+/// One step of a program, executed by [`run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     operation: u32,
@@ -59,7 +59,8 @@ impl Step {
         Self::new(MULTIPLY, target, left, right)
     }
 
-    /// target ← left / right. By 0 as IEEE 754 says; [`stop_if_zero`](Self::stop_if_zero) before it prevents that.
+    /// target ← left / right. Division by 0 follows IEEE 754; [`stop_if_zero`](Self::stop_if_zero) before it prevents
+    /// that.
     pub const fn divide(target: u32, left: u32, right: u32) -> Self {
         Self::new(DIVIDE, target, left, right)
     }
@@ -79,7 +80,7 @@ impl Step {
         Self::new(ROTATE, target, c, s)
     }
 
-    /// target ← this number
+    /// target ← value
     pub const fn constant(target: u32, value: f64) -> Self {
         let bits = value.to_bits();
         Self::new(CONSTANT, target, bits as u32, (bits >> 32) as u32)
@@ -95,33 +96,33 @@ impl Step {
         Self::new(MAGNITUDE, target, value, value)
     }
 
-    /// Puts the value at the place of this iteration in a ring of `length` slots, at least 1, from `ring` on, and counts
-    /// the iteration. The first one's place is the first.
+    /// Stores the value in a ring of `length` slots, at least 1, from `ring` on, at the position of this iteration, and
+    /// counts the iteration. The first iteration is at the first position.
     pub const fn record(value: u32, ring: u32, length: u32) -> Self {
         Self::new(RECORD, ring, value, length)
     }
 
-    /// Stops with this code, which is not 0, if left ≤ right.
+    /// Stops with `code`, which is not 0, if left ≤ right.
     pub const fn stop_if_at_most(code: u32, left: u32, right: u32) -> Self {
         Self::new(STOP_IF_AT_MOST, code, left, right)
     }
 
-    /// Stops with this code, which is not 0, unless the value is greater than 0: if it is NaN as well.
+    /// Stops with `code`, which is not 0, unless the value is greater than 0; NaN stops too.
     pub const fn stop_unless_positive(code: u32, value: u32) -> Self {
         Self::new(STOP_UNLESS_POSITIVE, code, value, value)
     }
 
-    /// Stops with this code, which is not 0, if the value is infinite or NaN.
+    /// Stops with `code`, which is not 0, if the value is infinite or NaN.
     pub const fn stop_unless_finite(code: u32, value: u32) -> Self {
         Self::new(STOP_UNLESS_FINITE, code, value, value)
     }
 
-    /// Stops with this code, which is not 0, if the value is 0.
+    /// Stops with `code`, which is not 0, if the value is 0.
     pub const fn stop_if_zero(code: u32, value: u32) -> Self {
         Self::new(STOP_IF_ZERO, code, value, value)
     }
 
-    /// The step as [`run`] reads it.
+    /// The step's words, as read by [`run`].
     pub const fn words(self) -> [u32; WORDS as usize] {
         [self.operation, self.target, self.left, self.right]
     }
@@ -129,7 +130,7 @@ impl Step {
     /// Number of slots that the step needs.
     ///
     /// # Errors
-    /// What is 0 and must not be: the code that it stops with, or the length of the ring that it records in.
+    /// Names the number that is 0 but must not be: the code of a stop, or the length of a ring.
     pub fn slots(self) -> Result<u64, &'static str> {
         let [target, left, right] = [self.target, self.left, self.right].map(u64::from);
         match self.operation {
@@ -144,7 +145,7 @@ impl Step {
     }
 }
 
-/// Runs a program of so many steps on slots that are read by `get` and written by `put`, until one stops it: then
+/// Runs a program of `steps` steps on slots that are read by `get` and written by `put`, until one stops it: then
 /// [`STATUS`] is that step's code.
 #[inline(always)]
 pub fn run(steps: u32, word: impl Fn(u32) -> u32, get: impl Fn(u32) -> f64, mut put: impl FnMut(u32, f64)) {
@@ -152,7 +153,7 @@ pub fn run(steps: u32, word: impl Fn(u32) -> u32, get: impl Fn(u32) -> f64, mut 
     while step < steps {
         let at = step * WORDS;
         let [operation, target, left, right] = [at, at + 1, at + 2, at + 3].map(&word);
-        // A constant's left is no slot.
+        // The left operand of a constant is not a slot.
         let value = if operation == CONSTANT { 0.0 } else { get(left) };
         let stops = match operation {
             ROTATE => {
@@ -163,7 +164,7 @@ pub fn run(steps: u32, word: impl Fn(u32) -> u32, get: impl Fn(u32) -> f64, mut 
             }
             RECORD => {
                 let iteration = get(ITERATION);
-                // A ring has a slot at least.
+                // A ring has at least one slot.
                 put(target + (iteration as u32).checked_rem(right).unwrap_or(0), value);
                 put(ITERATION, iteration + 1.0);
                 false

@@ -1,4 +1,4 @@
-//! New values of a matrix, to where its format has them.
+//! Writes new values of a matrix to the positions of its format.
 
 use cuda_std::shared::dynamic;
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_threads, index_1d, sync_threads, thread_idx_x};
@@ -7,8 +7,8 @@ use cuda_std::{Global, GlobalMut, kernel};
 use crate::absent::Absent;
 use crate::block::unrolled;
 
-/// Entries whose values of `T` a block has in shared memory: as many as every GPU has room for, of the smallest numbers too
-/// so few that 16 bits count them.
+/// Number of entries whose values of `T` a block holds in shared memory: it fits on every GPU, and 16 bits can number
+/// the entries even for the smallest type.
 pub const fn chunk<T>() -> u32 {
     SHARED_BYTES / size_of::<T>() as u32
 }
@@ -16,46 +16,46 @@ pub const fn chunk<T>() -> u32 {
 /// Bytes of shared memory that a block needs.
 pub const SHARED_BYTES: u32 = 32 << 10;
 
-/// Places that lie together: a sector of numbers of 4 bytes, two or more of longer ones.
+/// Number of contiguous positions: a sector of numbers of 4 bytes, two or more sectors of larger ones.
 pub const GROUP: u32 = 8;
 
-/// In place of an entry, where a place of a group has none in the chunk.
+/// Replaces an entry if a position of a group has none in the chunk.
 pub const NO_ENTRY: u32 = 0xFFFF;
 
-/// Writes values to the groups of places that a chunk of entries has: a block for each chunk. Neighbouring threads write
-/// neighbouring places, whatever the order of the entries.
+/// Writes values to the groups of positions of a chunk of entries: one block per chunk. Neighbouring threads write
+/// neighbouring positions, whatever the order of the entries.
 ///
 /// # Safety
-/// Blocks have [`SHARED_BYTES`], and there is one for each [`chunk`] of the `count` entries, with groups from the element of
-/// `group_offsets` of its number to the next. Each group has [`GROUP`] numbers of entries in its chunk, two in an element of
-/// `entries`, or [`NO_ENTRY`]. No two entries have the same place; places below `split` are inside `to`, and the others,
-/// less `split`, inside `rest`.
+/// Blocks have [`SHARED_BYTES`], and there is one for each [`chunk`] of the `count` entries, with groups from the
+/// element of `group_offsets` of its number to the next. Each group has [`GROUP`] numbers of entries in its chunk, two
+/// in an element of `entries`, or [`NO_ENTRY`]. No two entries have the same position; positions below `split` are
+/// inside `to`, and the others, less `split`, inside `rest`.
 #[kernel(T: scalars)]
 pub unsafe fn scatter_chunks<T: Absent>(
     /// Number of entries.
     count: u64,
-    /// Where the groups of each chunk begin.
+    /// Offset of the groups of each chunk.
     group_offsets: Global<u32>,
-    /// The first place of each group, over [`GROUP`].
+    /// The first position of each group, divided by [`GROUP`].
     groups: Global<u32>,
-    /// The entry of each place of a group, two in an element, the first in the lower half.
+    /// The entry of each position of a group, two in an element, the first in the lower half.
     entries: Global<u32>,
     /// The value of each entry.
     from: Global<T>,
-    /// Whether the mark of a place without an entry must not be among them: 1, or 0.
+    /// Whether to replace values that equal the mark of a slot without an entry: 1, or 0.
     marks_absence: u32,
-    /// Places in the first array.
+    /// Number of positions in the first array.
     split: u32,
-    /// Where the values go.
+    /// The first array of values.
     to: GlobalMut<T>,
-    /// Where those go that are behind.
+    /// The second array, for positions from `split` on.
     rest: GlobalMut<T>,
 ) {
     let threads = block_dim_x();
     let first = u64::from(block_idx_x()) * u64::from(chunk::<T>());
     let in_chunk = (count - first).min(chunk::<T>().into()) as u32;
-    // What of a group lies at this thread's places, the first time and later. Behind the last one, that again: no load waits
-    // for a comparison, and eight are on their way at a time.
+    // The words and groups at this thread's positions, for the first pass and later ones. Past the end, the last one is
+    // loaded again, so that no load waits for a comparison; eight loads are in flight at a time.
     let begin = u64::from(group_offsets.load(block_idx_x())) * u64::from(GROUP);
     let in_groups = (group_offsets.load(block_idx_x() + 1) - group_offsets.load(block_idx_x())) * GROUP;
     let load = |place: u32| {
@@ -103,26 +103,26 @@ pub unsafe fn scatter_chunks<T: Absent>(
 
 const EIGHT: [u32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Writes each value to its place: where entries that follow each other have places that do not lie together.
+/// Writes each value to its position: for consecutive entries whose positions are not close together.
 ///
 /// # Safety
-/// `places` and `from` have `count` elements. No two places are the same; those below `split` are inside `to`, and the
+/// `places` and `from` have `count` elements. No two positions are equal; those below `split` are inside `to`, and the
 /// others, less `split`, inside `rest`.
 #[kernel(T: scalars)]
 pub unsafe fn scatter<T: Absent>(
     /// Number of entries.
     count: u64,
-    /// The place of each.
+    /// The position of each entry.
     places: Global<u32>,
-    /// The value of each.
+    /// The value of each entry.
     from: Global<T>,
-    /// Whether the mark of a place without an entry must not be among them: 1, or 0.
+    /// Whether to replace values that equal the mark of a slot without an entry: 1, or 0.
     marks_absence: u32,
-    /// Places in the first array.
+    /// Number of positions in the first array.
     split: u32,
-    /// Where the values go.
+    /// The first array of values.
     to: GlobalMut<T>,
-    /// Where those go that are behind.
+    /// The second array, for positions from `split` on.
     rest: GlobalMut<T>,
 ) {
     let mut number = u64::from(index_1d());

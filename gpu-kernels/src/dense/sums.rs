@@ -1,4 +1,4 @@
-//! What one block does between passes: it adds up partial sums and goes on with the arithmetic.
+//! The work of a single block between passes: it adds up partial sums and continues with the arithmetic.
 
 use cuda_std::shared::{self, dynamic};
 use cuda_std::thread::{block_dim_x, nanoseconds, sync_threads, thread_idx_x};
@@ -9,24 +9,24 @@ use super::program::{STATUS, run};
 use crate::block::unrolled;
 use crate::reduction::sum_over_lanes;
 
-/// Adds up the partial sums that the blocks of a grid left, each in a slot from `target` on, then runs a program on the
-/// slots; nothing if the status is not 0.
+/// Adds up the partial sums of the blocks of a grid, each in a slot from `target` on, then runs a program on the slots.
+/// Does nothing if the status is not 0.
 ///
 /// # Safety
-/// The grid has one block of a power of two of warps, with 8 bytes of shared memory for each; `warps_per_sum`
-/// is a power of two that is not more. `partial_sums` has `blocks` numbers for each sum, those of the first sum first;
-/// all slots of the sums and of the program, of `steps` steps, are inside `scalars`.
+/// The grid has one block of a power of two of warps, with 8 bytes of shared memory per warp; `warps_per_sum` is a
+/// power of two and at most the number of warps. `partial_sums` has `blocks` numbers for each sum, those of the first
+/// sum first; all slots of the sums and of the program, of `steps` steps, are inside `scalars`.
 #[kernel]
 pub unsafe fn finish_sums(
     /// Number of sums.
     sums: u32,
-    /// Partial sums of each.
+    /// Number of partial sums per sum.
     blocks: u32,
     /// Warps that work on one sum.
     warps_per_sum: u32,
     /// The slot of the first sum.
     target: u32,
-    /// What the blocks left.
+    /// Partial sums of the blocks.
     partial_sums: Global<f64>,
     /// Number of steps of the program.
     steps: u32,
@@ -36,7 +36,7 @@ pub unsafe fn finish_sums(
     scalars: GlobalMut<f64>,
 ) {
     let stopped = scalars.load(STATUS) != 0.0;
-    // Before a thread changes it.
+    // All threads read the status before one of them changes it.
     sync_threads();
     if stopped {
         return;
@@ -79,21 +79,21 @@ pub unsafe fn finish_sums(
     }
 }
 
-/// Ranks at most whose sums are added up where they are.
+/// Largest number of ranks whose sums are added up in place, in the GPUs' memory.
 pub const MOST_RANKS: usize = 8;
 
-/// The element of a rank's array that says which sums are there.
+/// The element of a rank's array that holds the number of its latest sums.
 pub const FLAG: u32 = 1;
-/// Where the sums of a rank begin in its array.
+/// The first element of a rank's array that holds its sums.
 pub const FIRST_SUM: u32 = 2;
 
-/// Adds up the sums of several ranks, in the order of the ranks, each in a slot from `target` on, then runs a program on the
-/// slots; nothing if the status is not 0. It tells the other ranks that this one's sums are there, and waits for theirs, but
-/// not for ever: after `patience` the sums are NaN.
+/// Adds up the sums of several ranks, in the order of the ranks, each in a slot from `target` on, then runs a program
+/// on the slots. Does nothing if the status is not 0. Signals the other ranks that this rank's sums are ready, then
+/// waits for theirs; after `patience` nanoseconds the sums become NaN.
 ///
 /// # Safety
-/// The grid has one block of at least `ranks` threads, with 4 bytes of shared memory for each rank. There are from 1 to
-/// [`MOST_RANKS`] ranks, of which `own` is one. The array of each has [`FIRST_SUM`] + `sums` elements, and `flag` more than
+/// The grid has one block of at least `ranks` threads, with 4 bytes of shared memory per rank. There are 1 to
+/// [`MOST_RANKS`] ranks, including `own`. The array of each has [`FIRST_SUM`] + `sums` elements, and `flag` more than
 /// [`FLAG`]. All slots of the sums and of the program, of `steps` steps, are inside `scalars`.
 #[kernel]
 pub unsafe fn add_up_ranks(
@@ -107,11 +107,11 @@ pub unsafe fn add_up_ranks(
     target: u32,
     /// The arrays of the ranks.
     of_ranks: [Global<f64>; 8],
-    /// Which sums these are: a rank's are there when its flag is as much.
+    /// Number of these sums: a rank's sums are ready when its flag has reached it.
     number: f64,
-    /// Nanoseconds until ranks whose flags are less are given up.
+    /// Nanoseconds to wait for ranks whose flags are less.
     patience: u64,
-    /// Where the flag of this rank is, in the same element as those of the others.
+    /// The array with the flag of this rank, in the same element as those of the others.
     flag: GlobalMut<f64>,
     /// Number of steps of the program.
     steps: u32,
@@ -123,10 +123,10 @@ pub unsafe fn add_up_ranks(
     let stopped = scalars.load(STATUS) != 0.0;
     let thread = thread_idx_x();
     if thread == 0 {
-        // The kernel before wrote the sums.
+        // The preceding kernel wrote the sums.
         flag.publish(FLAG, number);
     }
-    // Before a thread changes the status, too.
+    // All threads read the status before one of them changes it.
     sync_threads();
     if stopped {
         return;
@@ -152,7 +152,7 @@ pub unsafe fn add_up_ranks(
     }
     let mut sum = thread;
     while sum < sums {
-        // From the memory of other GPUs: all are on their way before the first is needed.
+        // Loaded from the memory of other GPUs: all are in flight before the first is needed.
         let mut parts = [0.0; MOST_RANKS];
         unrolled(MOST_RANKS as u32, |rank| {
             if rank < ranks {

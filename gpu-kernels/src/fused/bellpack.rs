@@ -7,12 +7,12 @@ use crate::absent::Absent;
 use crate::bellpack::BlockRows;
 use crate::values::Values;
 
-/// [`bellpack`](fn@crate::bellpack::bellpack), which goes on with each element of y.
+/// [`bellpack`](fn@crate::bellpack::bellpack) with an epilogue on each element of y.
 ///
 /// # Safety
-/// As for [`bellpack`](fn@crate::bellpack::bellpack). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
-/// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
-/// and sum.
+/// As for [`bellpack`](fn@crate::bellpack::bellpack). `z` has an element for each row unless γ is 0, and `w` if there
+/// are sums. Blocks are made of whole warps, with 8 bytes of shared memory per warp and sum; `partial_sums` has an
+/// element for each block and sum.
 #[kernel(T: reals, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
 pub unsafe fn bellpack_fused<T: Absent, const SIZE: u32>(
     /// Number of rows.
@@ -21,9 +21,9 @@ pub unsafe fn bellpack_fused<T: Absent, const SIZE: u32>(
     last_column: u32,
     /// Block rows of each partition but the last.
     partition_rows: u32,
-    /// Where each partition begins, counted in blocks of one of its block rows; partitions + 1 offsets.
+    /// Offset of each partition, in blocks of one of its block rows; partitions + 1 offsets.
     partition_offsets: Global<u32>,
-    /// Which block row each one is, in the order in which they are stored.
+    /// The block row at each stored position.
     block_rows: Global<u32>,
     /// The first column of each block, or [`PADDING`](crate::ell::PADDING).
     first_columns: Global<u32>,
@@ -31,7 +31,7 @@ pub unsafe fn bellpack_fused<T: Absent, const SIZE: u32>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -39,13 +39,13 @@ pub unsafe fn bellpack_fused<T: Absent, const SIZE: u32>(
     y: GlobalMut<T>,
     /// The factor of z.
     gamma: T,
-    /// The vector that is added; not read where γ is 0.
+    /// The vector z; not read if γ is 0.
     z: Global<T>,
-    /// How many sums there are: none, w · y, or that and y · y.
+    /// Number of sums: none, w · y, or w · y and y · y.
     sums: u32,
-    /// The vector w; not read where there are no sums.
+    /// The vector w; not read if there are no sums.
     w: Global<T>,
-    /// What each block leaves of each sum: those of the first sum first.
+    /// Partial sums of the blocks: those of the first sum first.
     partial_sums: GlobalMut<f64>,
 ) {
     let mut epilogue = Epilogue::new(alpha, beta, y, gamma, z, sums, w, partial_sums);

@@ -6,12 +6,12 @@ use super::Epilogue;
 use crate::csr::multiply_by_lanes;
 use crate::values::Values;
 
-/// [`csr_vector`](crate::csr::csr_vector), which goes on with each element of y.
+/// [`csr_vector`](crate::csr::csr_vector) with an epilogue on each element of y.
 ///
 /// # Safety
-/// As for [`csr_vector`](crate::csr::csr_vector). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
-/// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
-/// and sum.
+/// As for [`csr_vector`](crate::csr::csr_vector). `z` has an element for each row unless γ is 0, and `w` if there are
+/// sums. Blocks are made of whole warps, with 8 bytes of shared memory per warp and sum; `partial_sums` has an element
+/// for each block and sum.
 #[kernel(T: reals, LANES: [2, 4, 8, 16, 32])]
 pub unsafe fn csr_fused<T: GpuScalar, const LANES: u32>(
     /// Number of rows.
@@ -24,7 +24,7 @@ pub unsafe fn csr_fused<T: GpuScalar, const LANES: u32>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -32,13 +32,13 @@ pub unsafe fn csr_fused<T: GpuScalar, const LANES: u32>(
     y: GlobalMut<T>,
     /// The factor of z.
     gamma: T,
-    /// The vector that is added; not read where γ is 0.
+    /// The vector z; not read if γ is 0.
     z: Global<T>,
-    /// How many sums there are: none, w · y, or that and y · y.
+    /// Number of sums: none, w · y, or w · y and y · y.
     sums: u32,
-    /// The vector w; not read where there are no sums.
+    /// The vector w; not read if there are no sums.
     w: Global<T>,
-    /// What each block leaves of each sum: those of the first sum first.
+    /// Partial sums of the blocks: those of the first sum first.
     partial_sums: GlobalMut<f64>,
 ) {
     let mut epilogue = Epilogue::new(alpha, beta, y, gamma, z, sums, w, partial_sums);

@@ -1,4 +1,4 @@
-//! ELL with an epilogue, for matrices of few rows: with many the registers that it takes cost more than a pass.
+//! ELL with an epilogue, for matrices of few rows: with many rows, the registers that it takes cost more than a pass.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
@@ -7,17 +7,17 @@ use super::Epilogue;
 use crate::ell::sum_of_places;
 use crate::values::Values;
 
-/// [`ell`](fn@crate::ell::ell), which goes on with each element of y.
+/// [`ell`](fn@crate::ell::ell) with an epilogue on each element of y.
 ///
 /// # Safety
-/// As for [`ell`](fn@crate::ell::ell). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
-/// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
-/// and sum.
+/// As for [`ell`](fn@crate::ell::ell). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks
+/// are made of whole warps, with 8 bytes of shared memory per warp and sum; `partial_sums` has an element for each
+/// block and sum.
 #[kernel(T: reals)]
 pub unsafe fn ell_fused<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
-    /// Places from one entry of a row to its next.
+    /// Slots from one entry of a row to the next.
     stride: u32,
     /// Entries of the longest row.
     width: u32,
@@ -27,7 +27,7 @@ pub unsafe fn ell_fused<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -35,13 +35,13 @@ pub unsafe fn ell_fused<T: GpuScalar>(
     y: GlobalMut<T>,
     /// The factor of z.
     gamma: T,
-    /// The vector that is added; not read where γ is 0.
+    /// The vector z; not read if γ is 0.
     z: Global<T>,
-    /// How many sums there are: none, w · y, or that and y · y.
+    /// Number of sums: none, w · y, or w · y and y · y.
     sums: u32,
-    /// The vector w; not read where there are no sums.
+    /// The vector w; not read if there are no sums.
     w: Global<T>,
-    /// What each block leaves of each sum: those of the first sum first.
+    /// Partial sums of the blocks: those of the first sum first.
     partial_sums: GlobalMut<f64>,
 ) {
     let mut epilogue = Epilogue::new(alpha, beta, y, gamma, z, sums, w, partial_sums);

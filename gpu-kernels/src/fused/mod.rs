@@ -1,9 +1,10 @@
-//! Products that do more with each element of y while it is at hand: y ← α A x + β y + γ z, and the sums w · y and y · y of
-//! the new y, which conjugate gradients and BiCGSTAB need next. One pass over the vectors less, and one launch.
+//! Products with an epilogue on each element of y while it is in a register: y ← α A x + β y + γ z, and the sums w · y
+//! and y · y of the new y, which conjugate gradients and BiCGSTAB need next. This saves a pass over the vectors and a
+//! launch.
 //!
-//! These kernels are for formats that write each row once and hold real values as wide as they are computed with. The sums
-//! are added up in 64 bits, and what the blocks leave of them is what [vector passes](crate::dense::passes) leave of
-//! theirs. [`fused_elements`](elements::fused_elements) does the same to a y that another kernel has written.
+//! These kernels are for formats that write each row once and hold real values as wide as they are computed with. The
+//! sums are accumulated in 64 bits, and the blocks write partial sums as [vector passes](crate::dense::passes) do.
+//! [`fused_elements`](elements::fused_elements) does the same to a y that another kernel has written.
 
 pub mod added;
 pub mod bellpack;
@@ -19,10 +20,10 @@ use cuda_std::{Global, GlobalMut, GpuScalar, Index};
 
 use crate::block_sums::{put_sum_of_warp, store_sums_of_block};
 
-/// The most sums of a product.
+/// Largest number of sums of a product.
 pub const MOST_SUMS: u32 = 2;
 
-/// What happens to the rows of a thread, and its parts of the sums.
+/// The operation on the rows of a thread, and its parts of the sums.
 struct Epilogue<T> {
     alpha: T,
     beta: T,
@@ -39,9 +40,9 @@ struct Epilogue<T> {
 }
 
 impl<T: GpuScalar> Epilogue<T> {
-    /// The vectors and factors, as kernels take them.
+    /// The vectors and factors, as kernel parameters.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "they are the parameters that every fused kernel has")]
+    #[allow(clippy::too_many_arguments, reason = "they are the parameters of every fused kernel")]
     fn new(
         alpha: T,
         beta: T,
@@ -55,7 +56,7 @@ impl<T: GpuScalar> Epilogue<T> {
         Self { alpha, beta, y, gamma, z, sums, w, partial_sums, dot: 0.0, square: 0.0 }
     }
 
-    /// y\[place\] ← α sum + β y\[place\] + γ z\[place\]. What has the factor 0 is not read.
+    /// y\[place\] ← α sum + β y\[place\] + γ z\[place\]. Vectors with a factor of 0 are not read.
     ///
     /// # Safety
     /// `place` is inside `y`, `z` if γ is not 0, and `w` if there are sums; no other thread touches that element of y.
@@ -77,11 +78,11 @@ impl<T: GpuScalar> Epilogue<T> {
         }
     }
 
-    /// Leaves the block's sums.
+    /// Writes the block's sums.
     ///
     /// # Safety
-    /// All threads of the block are here and done with other uses of its shared memory, of which it has 8 bytes for each warp
-    /// and sum; blocks are made of whole warps; `partial_sums` has an element for each block and sum.
+    /// All threads of the block call it and have finished other uses of its shared memory, of which it has 8 bytes per
+    /// warp and sum; blocks are made of whole warps; `partial_sums` has an element for each block and sum.
     #[inline(always)]
     unsafe fn finish(self) {
         if self.sums == 0 {

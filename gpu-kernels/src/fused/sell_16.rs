@@ -6,27 +6,27 @@ use super::Epilogue;
 use crate::sell_16::Places;
 use crate::values::Values;
 
-/// [`sell_16`](fn@crate::sell_16::sell_16), which goes on with each element of y.
+/// [`sell_16`](fn@crate::sell_16::sell_16) with an epilogue on each element of y.
 ///
 /// # Safety
-/// As for [`sell_16`](fn@crate::sell_16::sell_16). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
-/// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
-/// and sum.
+/// As for [`sell_16`](fn@crate::sell_16::sell_16). `z` has an element for each row unless γ is 0, and `w` if there are
+/// sums. Blocks are made of whole warps, with 8 bytes of shared memory per warp and sum; `partial_sums` has an element
+/// for each block and sum.
 #[kernel(T: reals)]
 pub unsafe fn sell_16_fused<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
-    /// The smallest column among the entries of each column of places.
+    /// The smallest column among the entries of each column of slots.
     bases: Global<u32>,
-    /// Two offsets from the base for each lane of each column of places: the lower half for its first row.
+    /// Two offsets from the base per lane of each column of slots: the lower half for its first row.
     column_offsets: Global<u32>,
-    /// Two values for each lane of each column of places.
+    /// Two values per lane of each column of slots.
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -34,13 +34,13 @@ pub unsafe fn sell_16_fused<T: GpuScalar>(
     y: GlobalMut<T>,
     /// The factor of z.
     gamma: T,
-    /// The vector that is added; not read where γ is 0.
+    /// The vector z; not read if γ is 0.
     z: Global<T>,
-    /// How many sums there are: none, w · y, or that and y · y.
+    /// Number of sums: none, w · y, or w · y and y · y.
     sums: u32,
-    /// The vector w; not read where there are no sums.
+    /// The vector w; not read if there are no sums.
     w: Global<T>,
-    /// What each block leaves of each sum: those of the first sum first.
+    /// Partial sums of the blocks: those of the first sum first.
     partial_sums: GlobalMut<f64>,
 ) {
     let mut epilogue = Epilogue::new(alpha, beta, y, gamma, z, sums, w, partial_sums);

@@ -1,4 +1,5 @@
-//! SELL-P with an epilogue, for matrices of few rows: with many the registers that it takes cost more than a pass.
+//! SELL-P with an epilogue, for matrices of few rows: with many rows, the registers that it takes cost more than a
+//! pass.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
@@ -7,19 +8,19 @@ use super::Epilogue;
 use crate::sell_p::sum_of_row;
 use crate::values::Values;
 
-/// [`sell_p`](fn@crate::sell_p::sell_p), which goes on with each element of y.
+/// [`sell_p`](fn@crate::sell_p::sell_p) with an epilogue on each element of y.
 ///
 /// # Safety
-/// As for [`sell_p`](fn@crate::sell_p::sell_p). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
-/// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
-/// and sum.
+/// As for [`sell_p`](fn@crate::sell_p::sell_p). `z` has an element for each row unless γ is 0, and `w` if there are
+/// sums. Blocks are made of whole warps, with 8 bytes of shared memory per warp and sum; `partial_sums` has an element
+/// for each block and sum.
 #[kernel(T: reals)]
 pub unsafe fn sell_p_fused<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
     slice_size: u32,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
     /// The column of each entry, or [`PADDING`](crate::ell::PADDING).
     column_indices: Global<u32>,
@@ -27,7 +28,7 @@ pub unsafe fn sell_p_fused<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -35,13 +36,13 @@ pub unsafe fn sell_p_fused<T: GpuScalar>(
     y: GlobalMut<T>,
     /// The factor of z.
     gamma: T,
-    /// The vector that is added; not read where γ is 0.
+    /// The vector z; not read if γ is 0.
     z: Global<T>,
-    /// How many sums there are: none, w · y, or that and y · y.
+    /// Number of sums: none, w · y, or w · y and y · y.
     sums: u32,
-    /// The vector w; not read where there are no sums.
+    /// The vector w; not read if there are no sums.
     w: Global<T>,
-    /// What each block leaves of each sum: those of the first sum first.
+    /// Partial sums of the blocks: those of the first sum first.
     partial_sums: GlobalMut<f64>,
 ) {
     let mut epilogue = Epilogue::new(alpha, beta, y, gamma, z, sums, w, partial_sums);
@@ -56,19 +57,19 @@ pub unsafe fn sell_p_fused<T: GpuScalar>(
     epilogue.finish();
 }
 
-/// [`sell_p_sorted`](crate::sell_p::sell_p_sorted), which goes on with each element of y.
+/// [`sell_p_sorted`](crate::sell_p::sell_p_sorted) with an epilogue on each element of y.
 ///
 /// # Safety
-/// As for [`sell_p_sorted`](crate::sell_p::sell_p_sorted). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
-/// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
-/// and sum.
+/// As for [`sell_p_sorted`](crate::sell_p::sell_p_sorted). `z` has an element for each row unless γ is 0, and `w` if
+/// there are sums. Blocks are made of whole warps, with 8 bytes of shared memory per warp and sum; `partial_sums` has
+/// an element for each block and sum.
 #[kernel(T: reals)]
 pub unsafe fn sell_p_sorted_fused<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
     slice_size: u32,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
     /// The row at each position.
     row_indices: Global<u32>,
@@ -78,7 +79,7 @@ pub unsafe fn sell_p_sorted_fused<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A x.
     alpha: T,
-    /// The vector that is multiplied.
+    /// The vector to multiply.
     x: Global<T>,
     /// The factor of y.
     beta: T,
@@ -86,13 +87,13 @@ pub unsafe fn sell_p_sorted_fused<T: GpuScalar>(
     y: GlobalMut<T>,
     /// The factor of z.
     gamma: T,
-    /// The vector that is added; not read where γ is 0.
+    /// The vector z; not read if γ is 0.
     z: Global<T>,
-    /// How many sums there are: none, w · y, or that and y · y.
+    /// Number of sums: none, w · y, or w · y and y · y.
     sums: u32,
-    /// The vector w; not read where there are no sums.
+    /// The vector w; not read if there are no sums.
     w: Global<T>,
-    /// What each block leaves of each sum: those of the first sum first.
+    /// Partial sums of the blocks: those of the first sum first.
     partial_sums: GlobalMut<f64>,
 ) {
     let mut epilogue = Epilogue::new(alpha, beta, y, gamma, z, sums, w, partial_sums);

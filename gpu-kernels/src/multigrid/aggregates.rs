@@ -7,10 +7,10 @@ use cuda_std::{Global, GlobalMut, kernel};
 use super::independent_set::INSIDE;
 use crate::sparse_product::team::Team;
 
-/// The aggregate of a node that is in none.
+/// The aggregate of a node that is in no aggregate.
 pub const NONE: u32 = u32::MAX;
 
-/// Puts all nodes in no aggregate.
+/// Marks all nodes as being in no aggregate.
 ///
 /// # Safety
 /// `of_node` has `nodes` elements.
@@ -28,15 +28,15 @@ pub unsafe fn no_aggregates(
     }
 }
 
-/// Which nodes become the roots of aggregates: those of the set with enough neighbours that are in no aggregate.
+/// Finds the roots of new aggregates: the nodes of the set with enough neighbours that are in no aggregate.
 ///
 /// # Safety
-/// `offsets` and `neighbours` are those of a graph of `nodes` nodes; the other arrays have an element for each of them.
+/// `offsets` and `neighbours` are those of a graph of `nodes` nodes; the other arrays have an element for each node.
 #[kernel]
 pub unsafe fn aggregate_roots(
     /// Number of nodes.
     nodes: u32,
-    /// How many such neighbours are enough.
+    /// Number of such neighbours that are enough.
     least: u32,
     /// Where the neighbours of each node begin.
     offsets: Global<u64>,
@@ -46,7 +46,7 @@ pub unsafe fn aggregate_roots(
     states: Global<u64>,
     /// The aggregate of each node.
     of_node: Global<u32>,
-    /// 1 of a root, 0 of another node.
+    /// 1 for a root, 0 for another node.
     roots: GlobalMut<u32>,
 ) {
     let mut node = index_1d();
@@ -69,20 +69,21 @@ pub unsafe fn aggregate_roots(
 /// Makes an aggregate of each root and its neighbours that are in none.
 ///
 /// # Safety
-/// `offsets` and `neighbours` are those of a graph of `nodes` nodes, the same both ways; the other arrays have an element for each
-/// of them, and `numbers` one more. The roots are in no aggregate, and no two of them are within two steps over nodes that are
-/// in none. `numbers` are the sums of `roots` before each node; `before` and all roots together are no more than the nodes.
+/// `offsets` and `neighbours` are those of a symmetric graph of `nodes` nodes; the other arrays have an element for
+/// each node, and `numbers` one more. The roots are in no aggregate, and no two of them are within two steps over nodes
+/// that are in none. `numbers` are the sums of `roots` before each node; `before` plus the number of roots is at most
+/// the number of nodes.
 #[kernel]
 pub unsafe fn aggregate_members(
     /// Number of nodes.
     nodes: u32,
-    /// Number of aggregates that there are already.
+    /// Number of existing aggregates.
     before: u32,
     /// Where the neighbours of each node begin.
     offsets: Global<u64>,
     /// The neighbours of all nodes.
     neighbours: Global<u32>,
-    /// 1 of a root, 0 of another node.
+    /// 1 for a root, 0 for another node.
     roots: Global<u32>,
     /// The number of roots before each node.
     numbers: Global<u32>,
@@ -94,10 +95,10 @@ pub unsafe fn aggregate_members(
     let mut root = index_1d();
     while root < nodes {
         if roots.load(root) == 1 {
-            // No other thread touches what this one writes: the root, and its free neighbours, which are in no aggregate yet.
-            // It would have to be that of another root, and have one of these as its root or as a neighbour. But then the two
-            // roots were neighbours, or had a free neighbour in common, which is two steps. And what this thread reads, whether
-            // its root's neighbours are free, no other one writes, for the same reason.
+            // No other thread accesses what this one writes: the root and its free neighbours, which are in no
+            // aggregate yet. Such a thread would have another root, which would be one of these nodes or a neighbour of
+            // one. But then the two roots would be neighbours, or share a free neighbour, and thus be within two steps.
+            // For the same reason, no other thread writes what this one reads: whether its root's neighbours are free.
             let aggregate = before + numbers.load(root);
             of_node.store(root, aggregate);
             let (mut entry, end) = (offsets.load(root), offsets.load(root + 1));
@@ -119,13 +120,13 @@ pub unsafe fn aggregate_members(
 /// An aggregate that a node may join.
 #[derive(Clone, Copy)]
 struct Choice {
-    /// How many neighbours of the node are in it, in the higher half; the smaller the aggregate, the more in the lower half.
+    /// Number of the node's neighbours in it, in the upper half; the lower half is larger for a smaller aggregate.
     worth: u64,
     aggregate: u32,
 }
 
 impl Choice {
-    /// The better one of two: the one of more worth and, of equal ones, the first aggregate.
+    /// The better of two: the one of greater worth or, if they are equal, the first aggregate.
     #[inline(always)]
     fn or(self, other: Self) -> Self {
         let better = other.worth > self.worth || other.worth == self.worth && other.aggregate < self.aggregate;
@@ -133,12 +134,13 @@ impl Choice {
     }
 }
 
-/// Puts each node that is in no aggregate in the one that most of its neighbours are in; of several in the smallest, and of
-/// those in the first.
+/// Puts each node that is in no aggregate into the one with most of its neighbours; of several, into the smallest, and
+/// of those into the first.
 ///
 /// # Safety
-/// `offsets` and `neighbours` are those of a graph of `nodes` nodes; `before` and `of_node` have an element for each of them, and
-/// `sizes` one for each aggregate in `before`. `lanes` is a power of two up to 32; blocks are made of whole warps.
+/// `offsets` and `neighbours` are those of a graph of `nodes` nodes; `before` and `of_node` have an element for each
+/// node, and `sizes` one for each aggregate in `before`. `lanes` is a power of two up to 32; blocks are made of whole
+/// warps.
 #[kernel]
 pub unsafe fn join_aggregates(
     /// Number of nodes.
@@ -151,7 +153,7 @@ pub unsafe fn join_aggregates(
     neighbours: Global<u32>,
     /// The number of nodes of each aggregate.
     sizes: Global<u32>,
-    /// The aggregate of each node before.
+    /// The previous aggregate of each node.
     before: Global<u32>,
     /// The aggregate of each node.
     of_node: GlobalMut<u32>,

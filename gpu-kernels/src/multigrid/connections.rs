@@ -1,5 +1,5 @@
-//! Which nodes are strongly connected: by the squares of a matrix's entries, or of its blocks, those of each row that are
-//! large enough, and where they are so one way only, the graph together with its transpose.
+//! Strong connections between nodes: those entries of each row of a matrix, or its blocks, whose squares are large
+//! enough. Where they are one-way only, the graph is combined with its transpose.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{lane_id, warp_vote_ballot};
@@ -8,15 +8,15 @@ use cuda_std::{Global, GlobalMut, kernel, square_root};
 use crate::search::first_at_least;
 use crate::sparse_product::team::Team;
 
-/// The square of the magnitude of each entry; 0 in place of a NaN.
+/// Computes the square of the magnitude of each entry; 0 in place of NaN.
 ///
 /// # Safety
-/// There are `parts` values, 1 or 2, of each of `count` entries; `squares` has an element for each entry.
+/// There are `parts` values, 1 or 2, for each of `count` entries; `squares` has an element for each entry.
 #[kernel]
 pub unsafe fn entry_squares(
     /// Number of entries.
     count: u64,
-    /// Parts of an entry: 2 of a complex number.
+    /// Number of parts of an entry: 2 for complex numbers.
     parts: u32,
     /// The parts of each entry.
     values: Global<f64>,
@@ -37,7 +37,7 @@ pub unsafe fn entry_squares(
     }
 }
 
-/// Whether an unknown is not the only one of the node of its number.
+/// Determines whether an unknown is not the only one of the node of its number.
 ///
 /// # Safety
 /// `of_unknown` has `unknowns` elements, and `found` one.
@@ -45,7 +45,7 @@ pub unsafe fn entry_squares(
 pub unsafe fn unknowns_beside_nodes(
     /// Number of unknowns.
     unknowns: u32,
-    /// The node of each.
+    /// The node of each unknown.
     of_unknown: Global<u32>,
     /// Becomes 1 if there is such an unknown.
     found: GlobalMut<u32>,
@@ -67,9 +67,9 @@ pub unsafe fn unknowns_beside_nodes(
 pub unsafe fn unknowns_of_nodes(
     /// Number of unknowns.
     unknowns: u32,
-    /// The column of each.
+    /// The column of each entry.
     columns: GlobalMut<u32>,
-    /// The value of each.
+    /// The value of each entry.
     values: GlobalMut<f64>,
 ) {
     let mut unknown = index_1d();
@@ -80,7 +80,7 @@ pub unsafe fn unknowns_of_nodes(
     }
 }
 
-/// The node of each entry's column.
+/// Computes the node of each entry's column.
 ///
 /// # Safety
 /// `columns` and `nodes` have `count` elements, and `of_unknown` one for each column.
@@ -88,7 +88,7 @@ pub unsafe fn unknowns_of_nodes(
 pub unsafe fn nodes_of_columns(
     /// Number of entries.
     count: u64,
-    /// The column of each.
+    /// The column of each entry.
     columns: Global<u32>,
     /// The node of each column.
     of_unknown: Global<u32>,
@@ -102,11 +102,11 @@ pub unsafe fn nodes_of_columns(
     }
 }
 
-/// The largest square beside the diagonal of each row.
+/// Finds the largest off-diagonal square of each row.
 ///
 /// # Safety
-/// The arrays are those of a valid square matrix of `nodes` rows; `largest` has an element for each row. `lanes` is a power of
-/// two up to 32; blocks are made of whole warps.
+/// The arrays are those of a valid square matrix of `nodes` rows; `largest` has an element for each row. `lanes` is a
+/// power of two up to 32; blocks are made of whole warps.
 #[kernel]
 pub unsafe fn largest_squares(
     /// Number of rows.
@@ -119,7 +119,7 @@ pub unsafe fn largest_squares(
     columns: Global<u32>,
     /// The square of each entry.
     squares: Global<f64>,
-    /// The largest of each row; 0 of one that has none.
+    /// The largest square of each row; 0 for a row without one.
     largest: GlobalMut<f64>,
 ) {
     let team = Team::new(lanes);
@@ -155,7 +155,7 @@ impl Squares {
     /// Whether an entry of a node's row is a strong connection.
     ///
     /// # Safety
-    /// The entry exists, and so do the largest squares of its row and its column, where the threshold is above 0.
+    /// The entry exists, and so do the largest squares of its row and its column if the threshold is above 0.
     #[inline(always)]
     unsafe fn is_strong(self, node: u32, entry: u64) -> bool {
         let (other, square) = (self.columns.load(entry), self.squares.load(entry));
@@ -168,11 +168,11 @@ impl Squares {
     }
 }
 
-/// The number of strong connections of each node.
+/// Counts the strong connections of each node.
 ///
 /// # Safety
-/// As for [`largest_squares`]; `largest` is what that has found, or any array where `threshold` is not above 0; `lengths` has
-/// an element for each node.
+/// As for [`largest_squares`]; `largest` is its result, or any array if `threshold` is not above 0; `lengths` has an
+/// element for each node.
 #[kernel]
 pub unsafe fn strong_lengths(
     /// Number of nodes.
@@ -210,11 +210,11 @@ pub unsafe fn strong_lengths(
     }
 }
 
-/// The strong connections of each node, in the order of the entries.
+/// Writes the strong connections of each node, in the order of the entries.
 ///
 /// # Safety
-/// As for [`strong_lengths`]; `begins` are the sums of the lengths that it has counted, and `neighbours` has as many elements as
-/// they are together.
+/// As for [`strong_lengths`]; `begins` are the sums of the lengths that it counted, and the total is the length of
+/// `neighbours`.
 #[kernel]
 pub unsafe fn strong_columns(
     /// Number of nodes.
@@ -241,7 +241,7 @@ pub unsafe fn strong_columns(
     let mut node = team.in_grid();
     while node < nodes {
         let (mut first, end) = (offsets.load(node), offsets.load(node + 1));
-        // A row of 2^32 connections, some of them twice, was counted as one without these.
+        // The count of a row of 2^32 connections, some of them duplicates, has wrapped around.
         let (mut begin, last) = (begins.load(node), begins.load(node + 1));
         while first < end {
             let entry = first + u64::from(team.lane);
@@ -258,11 +258,11 @@ pub unsafe fn strong_columns(
     }
 }
 
-/// Whether a node is not a neighbour of one of its neighbours.
+/// Determines whether a node is not a neighbour of one of its neighbours.
 ///
 /// # Safety
-/// `offsets` and `neighbours` are those of a graph of `nodes` nodes, and `found` has one element. `lanes` is a power of two up to
-/// 32; blocks are made of whole warps.
+/// `offsets` and `neighbours` are those of a graph of `nodes` nodes, and `found` has one element. `lanes` is a power of
+/// two up to 32; blocks are made of whole warps.
 #[kernel]
 pub unsafe fn one_way_connections(
     /// Number of nodes.
@@ -301,7 +301,7 @@ struct Both {
 }
 
 impl Both {
-    /// Calls `visit` with each neighbour that a node has in one of the graphs or in both, in ascending order.
+    /// Calls `visit` with each neighbour of a node in one of the graphs or in both, in ascending order.
     ///
     /// # Safety
     /// The graphs have the node.
@@ -311,7 +311,7 @@ impl Both {
         let (mut one, one_end) = (own.load(node), own.load(node + 1));
         let (mut other, other_end) = (back.load(node), back.load(node + 1));
         while one < one_end || other < other_end {
-            // No node has this number.
+            // No node has the number `u32::MAX`.
             let left = if one < one_end { of_own.load(one) } else { u32::MAX };
             let right = if other < other_end { of_back.load(other) } else { u32::MAX };
             visit(left.min(right));
@@ -321,17 +321,17 @@ impl Both {
     }
 }
 
-/// The number of neighbours that each node has in one graph or another.
+/// Counts the neighbours of each node in either graph.
 ///
 /// # Safety
-/// The arrays are those of graphs of `nodes` nodes, fewer than 2^32 - 1; `lengths` has an element for each.
+/// The arrays are those of graphs of `nodes` nodes, fewer than 2^32 - 1; `lengths` has an element for each node.
 #[kernel]
 pub unsafe fn both_lengths(
     /// Number of nodes.
     nodes: u32,
-    /// Where the neighbours of each node begin in either graph.
+    /// Where the neighbours of each node begin in each graph.
     offsets: [Global<u64>; 2],
-    /// The neighbours of all nodes in either graph, in ascending order.
+    /// The neighbours of all nodes in each graph, in ascending order.
     neighbours: [Global<u32>; 2],
     /// The number of neighbours of each node.
     lengths: GlobalMut<u32>,
@@ -346,22 +346,21 @@ pub unsafe fn both_lengths(
     }
 }
 
-/// The neighbours that each node has in one graph or another, in ascending order.
+/// Writes the neighbours of each node in either graph, in ascending order.
 ///
 /// # Safety
-/// As for [`both_lengths`]; `begins` are the sums of the lengths that it has counted, and `all` has as many elements as they
-/// are together.
+/// As for [`both_lengths`]; `begins` are the sums of the lengths that it counted, and the total is the length of `all`.
 #[kernel]
 pub unsafe fn both_columns(
     /// Number of nodes.
     nodes: u32,
-    /// Where the neighbours of each node begin in either graph.
+    /// Where the neighbours of each node begin in each graph.
     offsets: [Global<u64>; 2],
-    /// The neighbours of all nodes in either graph, in ascending order.
+    /// The neighbours of all nodes in each graph, in ascending order.
     neighbours: [Global<u32>; 2],
-    /// Where the neighbours of each node begin in both.
+    /// Where the neighbours of each node begin in the combined graph.
     begins: Global<u64>,
-    /// The neighbours of all nodes in both.
+    /// The neighbours of all nodes in the combined graph.
     all: GlobalMut<u32>,
 ) {
     let both = Both { offsets, neighbours };

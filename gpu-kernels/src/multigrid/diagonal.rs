@@ -1,12 +1,12 @@
-//! What the diagonal of a level's matrix is like.
+//! Inverse diagonal of a level's matrix, and its properties.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::numbers::{bits_rounded_up, inverse_of, is_finite, magnitude_of};
 
-/// One over what a row is divided by, and the bits of the row's bound in 32 bits, rounded up: the sum of the row's
-/// magnitudes times that of the inverse. A row of zeros has 0 for both; none where there is no inverse.
+/// One over the divisor of a row, and the row's bound, rounded up to 32 bits, as bits: the sum of the row's magnitudes
+/// times that of the inverse. A row of zeros has 0 for both; none if there is no inverse.
 #[inline(always)]
 pub fn inverse_and_bound<W: GpuScalar>(diagonal: W, sum: f64, by_row_sum: bool) -> Option<(W, u32)> {
     if sum == 0.0 {
@@ -22,7 +22,7 @@ pub fn inverse_and_bound<W: GpuScalar>(diagonal: W, sum: f64, by_row_sum: bool) 
     exists.then(|| (inverse, bits_rounded_up(of_inverse * sum)))
 }
 
-/// The inverse of the diagonal, or of the rows' sums of magnitudes in the direction of the diagonal element.
+/// Computes the inverse of the diagonal, or of the rows' sums of magnitudes in the direction of the diagonal element.
 ///
 /// # Safety
 /// The arrays are those of a valid matrix with `rows` rows, at most 2^32 - 2; `inverses`, `bounds` and `failures` have an
@@ -39,13 +39,13 @@ pub unsafe fn inverse_diagonal<W: GpuScalar>(
     columns: Global<u32>,
     /// The value of each entry.
     values: Global<W>,
-    /// One over the divisor of each row; the diagonal element where there is no inverse.
+    /// One over the divisor of each row; the diagonal element if there is no inverse.
     inverses: GlobalMut<W>,
-    /// The bits of each row's bound in 32 bits.
+    /// The bits of each row's bound, in 32 bits.
     bounds: GlobalMut<u32>,
-    /// 0 where there is an inverse; elsewhere a number that is the larger, the smaller that of the row is.
+    /// 0 if there is an inverse; otherwise a number that is larger for smaller row numbers.
     failures: GlobalMut<u32>,
-    /// Becomes 1 where an inverse has a sign or an imaginary part.
+    /// Becomes 1 if an inverse is negative or has an imaginary part.
     has_signs: GlobalMut<u32>,
 ) {
     let mut row = index_1d();

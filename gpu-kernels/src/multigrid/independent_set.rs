@@ -1,18 +1,18 @@
-//! A maximal set of candidates of which no two are within two steps over candidates (Bell, Dalton & Olson 2012, algorithm 5,
-//! with new priorities in each round as Kelley & Rajamanickam 2022 take them).
+//! A maximal set of candidates, no two of which are within two steps over candidates (Bell, Dalton & Olson 2012,
+//! algorithm 5, with new priorities in each round as in Kelley & Rajamanickam 2022).
 //!
-//! A candidate is a node with neighbours that is in no aggregate. Each has a state: it is in the set, it cannot be in it any
-//! more, or it has a priority. A round finds the largest state among each candidate and its neighbours, and then the largest
-//! of these: a candidate whose priority that is comes into the set, and one that is within two steps of the set stays out of
-//! it. States of other nodes, and the largest states next to them, are always [`OUTSIDE`], the least of all, so only what is
-//! written asks whether a node is a candidate.
+//! A candidate is a node with neighbours that is in no aggregate. Each has a state: it is in the set, it cannot be in
+//! it any more, or it has a priority. A round finds the largest state among each candidate and its neighbours, and then
+//! the largest of these: a candidate with exactly that priority joins the set, and one within two steps of the set
+//! stays out of it. The states of other nodes, and the largest states next to them, are always [`OUTSIDE`], the least
+//! of all, so only the writes check whether a node is a candidate.
 //!
-//! In a graph that is the same both ways, no two of the set are within two steps over candidates. For of two candidates that
-//! are, some candidate is next to both or is one of them: a node between them or, if they are neighbours, either. If one round
-//! put both in the set, the largest state next to that candidate would be the priority of both, but no two are equal; and
-//! once one of them is in the set, that state is [`INSIDE`], which puts the other one out.
+//! In a symmetric graph, no two nodes of the set are within two steps over candidates. For if two candidates are, some
+//! candidate is next to both or is one of them: a node between them or, if they are neighbours, either. If one round
+//! put both in the set, the largest state next to that candidate would be the priority of both, but no two are equal;
+//! and once one of them is in the set, that state is [`INSIDE`], which excludes the other.
 //!
-//! Each round decides about the candidate of the highest priority, so there is a last one.
+//! Each round decides on the candidate with the highest priority, so the rounds come to an end.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, kernel};
@@ -23,7 +23,7 @@ use crate::sparse_product::team::Team;
 /// A node that is in the set.
 pub const INSIDE: u64 = u64::MAX;
 
-/// A node that cannot be in the set any more; all other states lie between the two.
+/// A node that can no longer be in the set; all other states lie between the two.
 pub const OUTSIDE: u64 = 0;
 
 /// A number that no other node has in this round, between [`OUTSIDE`] and [`INSIDE`].
@@ -33,14 +33,14 @@ pub fn priority(round: u64, node: u32) -> u64 {
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^= bits >> 31;
-    // The node itself, so that no two are the same, and neither end.
+    // Includes the node itself, so that no two are equal, and avoids both ends.
     (bits >> 33).wrapping_add(1) << 32 | u64::from(node)
 }
 
-/// The states before the first round: a priority for each candidate.
+/// Sets the states before the first round: a priority for each candidate.
 ///
 /// # Safety
-/// `offsets` are those of `nodes` nodes; the other arrays have an element for each.
+/// `offsets` are those of `nodes` nodes; the other arrays have an element for each node.
 #[kernel]
 pub unsafe fn independent_set_begin(
     /// Number of nodes.
@@ -63,7 +63,7 @@ pub unsafe fn independent_set_begin(
     }
 }
 
-/// The largest of the values of a node's neighbours, and of its own, for all lanes of the team.
+/// The largest of `own` and the values of the node's neighbours, for all lanes of the team.
 ///
 /// # Safety
 /// The whole team calls it; the graph has the node.
@@ -85,11 +85,11 @@ unsafe fn largest_next_to(
     team.together_in_warp(largest, u64::max)
 }
 
-/// The largest state among each candidate and its neighbours. What is next to a node of the set stays next to it.
+/// Finds the largest state among each candidate and its neighbours. A neighbour of a node of the set stays one.
 ///
 /// # Safety
-/// `offsets` and `neighbours` are those of a graph of `nodes` nodes; the other arrays have an element for each of them. `lanes` is
-/// a power of two up to 32; blocks are made of whole warps.
+/// `offsets` and `neighbours` are those of a graph of `nodes` nodes; the other arrays have an element for each node.
+/// `lanes` is a power of two up to 32; blocks are made of whole warps.
 #[kernel]
 pub unsafe fn independent_set_nearest(
     /// Number of nodes.
@@ -112,7 +112,7 @@ pub unsafe fn independent_set_nearest(
     while node < nodes {
         if of_node.load(node) == NONE && nearest.load(node) != INSIDE {
             let largest = largest_next_to(team, node, states.load(node), offsets, neighbours, states);
-            // All lanes have looked.
+            // All lanes have read it.
             team.sync();
             if team.lane == 0 {
                 nearest.store(node, largest);
@@ -122,7 +122,7 @@ pub unsafe fn independent_set_nearest(
     }
 }
 
-/// Decides about candidates, and gives the others their priority for the next round.
+/// Decides on candidates, and gives the remaining ones their priority for the next round.
 ///
 /// # Safety
 /// As for [`independent_set_nearest`]; `undecided` has one element.
@@ -142,7 +142,7 @@ pub unsafe fn independent_set_decide(
     nearest: Global<u64>,
     /// The state of each node.
     states: GlobalMut<u64>,
-    /// Becomes 1 if a candidate is left.
+    /// Becomes 1 if a candidate remains.
     undecided: GlobalMut<u32>,
 ) {
     let team = Team::new(lanes);
@@ -151,7 +151,7 @@ pub unsafe fn independent_set_decide(
         let state = states.load(node);
         if state != INSIDE && state != OUTSIDE {
             let largest = largest_next_to(team, node, nearest.load(node), offsets, neighbours, nearest);
-            // All lanes have looked.
+            // All lanes have read it.
             team.sync();
             if team.lane == 0 {
                 if largest == INSIDE {

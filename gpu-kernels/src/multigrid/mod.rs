@@ -1,5 +1,6 @@
-//! The levels of multigrid by smoothed aggregation (Vaněk, Mandel & Brezina 1996): connections, aggregates, prolongations.
-//! All row offsets have 64 bits: those that have 32 are widened first, for their bytes are few beside those of the entries.
+//! The levels of multigrid by smoothed aggregation (Vaněk, Mandel & Brezina 1996): connections, aggregates,
+//! prolongations. All row offsets have 64 bits: those of 32 bits are widened first, because their bytes are few
+//! compared with those of the entries.
 
 pub mod aggregates;
 pub mod connections;

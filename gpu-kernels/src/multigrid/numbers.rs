@@ -1,23 +1,22 @@
-//! What kernels and the host calculate by the same expressions, so that both get the same bits.
+//! Expressions shared by kernels and the host, so that both get the same bits.
 
 use cuda_std::{GpuScalar, square_root};
 
-/// One over a number with parts of 64 bits; of 0, not a finite number.
+/// One over a number with parts of 64 bits; for 0, not a finite number.
 #[inline(always)]
 pub fn inverse_of<W: GpuScalar>(number: W) -> W {
     let [re, im] = number.wide_parts();
     if !W::HAS_IMAGINARY_PART {
         return W::from_wide_parts([1.0 / re, 0.0]);
     }
-    // Over the larger part, so that squares are numbers.
+    // Divided by the larger part, so that squares neither overflow nor vanish.
     let largest = re.abs().max(im.abs());
     let (re, im) = (re / largest, im / largest);
     let square = re * re + im * im;
     W::from_wide_parts([re / square / largest, -im / square / largest])
 }
 
-/// |z|, of which no square overflows; a NaN where a part is one. GPUs and the host have functions for it, but not the
-/// same.
+/// |z| without overflow in squares; NaN if a part is NaN. GPUs and the host have functions for it, but different ones.
 #[inline(always)]
 pub fn magnitude_of<W: GpuScalar>(number: W) -> f64 {
     let [re, im] = number.wide_parts().map(f64::abs);
@@ -39,12 +38,12 @@ pub fn is_finite<W: GpuScalar>(number: W) -> bool {
     re.is_finite() && im.is_finite()
 }
 
-/// The bits of the smallest number of 32 bits that is not below this one, which is not negative; those of a NaN for a NaN.
-/// The bits are in the order of the numbers, and those of a NaN come last.
+/// The bits of the smallest 32-bit number that is not below `number`, which is not negative; those of a NaN for a NaN.
+/// The bits are ordered like the numbers, and those of a NaN come last.
 #[inline(always)]
 pub fn bits_rounded_up(number: f64) -> u32 {
     let nearest = number as f32;
-    // The next larger one has the next larger bits.
+    // The next larger number has the next larger bits.
     nearest.to_bits() + u32::from(f64::from(nearest) < number)
 }
 

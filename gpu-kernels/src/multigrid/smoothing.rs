@@ -1,4 +1,4 @@
-//! I − ω / λ D⁻¹ A for a matrix A without its weak connections: what they take from a row, its diagonal gets.
+//! I − ω / λ D⁻¹ A for a matrix A without its weak connections, which are added to the diagonal of their row.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
@@ -6,8 +6,8 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 use super::numbers::{inverse_of, magnitude_of};
 use crate::search::first_at_least;
 
-/// One over the diagonal element of a filtered row, or what it was before if that is smaller. Written so that what is no
-/// number is not taken.
+/// One over the diagonal element of a filtered row, or `before` if that is smaller. The comparison is written so that
+/// NaN is not taken.
 #[inline(always)]
 pub fn smoothing_inverse<W: GpuScalar>(filtered: W, before: W) -> W {
     let filtered = inverse_of(filtered);
@@ -25,10 +25,10 @@ struct Strong {
 }
 
 impl Strong {
-    /// Those of a row.
+    /// The strong connections of a row.
     ///
     /// # Safety
-    /// `of_unknown` has an element for the row, which is a node of the graph that the other two arrays are.
+    /// `of_unknown` has an element for the row, which is a node of the graph of the other two arrays.
     #[inline(always)]
     unsafe fn of(row: u32, of_unknown: Global<u32>, graph_offsets: Global<u64>, neighbours: Global<u32>) -> Self {
         let node = of_unknown.load(row);
@@ -36,7 +36,7 @@ impl Strong {
         Self { node, of_unknown, neighbours, begin, end }
     }
 
-    /// Whether they include a column.
+    /// Whether a column is among the strong connections.
     ///
     /// # Safety
     /// `of_unknown` has an element for the column.
@@ -51,12 +51,12 @@ impl Strong {
     }
 }
 
-/// The number of entries of each row, with one on the diagonal, and what is on the diagonal once weak connections are
+/// Counts the entries of each row, including one on the diagonal, and computes the diagonal with the weak connections
 /// added to it.
 ///
 /// # Safety
 /// The arrays are those of a valid square matrix with `rows` rows, and of a graph; `of_unknown` has a node of the graph
-/// for each row, and `lengths` and `diagonal` an element.
+/// for each row, and `lengths` and `diagonal` have an element for each row.
 #[kernel(W: wide)]
 pub unsafe fn smoothing_lengths<W: GpuScalar>(
     /// Number of rows.
@@ -73,7 +73,7 @@ pub unsafe fn smoothing_lengths<W: GpuScalar>(
     graph_offsets: Global<u64>,
     /// The neighbours of each node, in ascending order.
     neighbours: Global<u32>,
-    /// The number of entries of each row, 2^32 - 1 of those that have more.
+    /// The number of entries of each row; 2^32 - 1 if there are more.
     lengths: GlobalMut<u32>,
     /// The diagonal.
     diagonal: GlobalMut<W>,
@@ -101,9 +101,9 @@ pub unsafe fn smoothing_lengths<W: GpuScalar>(
 /// Writes the entries of each row.
 ///
 /// # Safety
-/// As for [`smoothing_lengths`], which has counted the entries and added up the diagonal, and counted less than 2^32 - 1
-/// in each row; `new_offsets` are the sums of what it counted, and `new_columns` and `new_values` have as many elements as
-/// the last of them says. `inverse_diagonal` has an element for each row.
+/// As for [`smoothing_lengths`], which has counted the entries and added up the diagonal, and counted less than 2^32 -
+/// 1 in each row; `new_offsets` are the sums of its counts, and the last of them is the length of `new_columns` and
+/// `new_values`. `inverse_diagonal` has an element for each row.
 #[kernel(W: wide)]
 pub unsafe fn smoothing_entries<W: GpuScalar>(
     /// Number of rows.

@@ -1,11 +1,11 @@
-//! The tentative prolongation: the near-null-space vectors, cut into aggregates and made orthonormal in each of them.
+//! The tentative prolongation: the near-null-space vectors, restricted to aggregates and made orthonormal in each.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel, square_root};
 
 use crate::search::first_in_range;
 
-/// What the nodes are sorted by, the largest first: in the order of their aggregates, and last those in none.
+/// Computes the sort keys of the nodes, the largest first: in the order of their aggregates, with those in none last.
 ///
 /// # Safety
 /// `of_node` and `keys` have an element for each node; the aggregates are below `aggregates`, or 2^32 - 1 for none.
@@ -17,7 +17,7 @@ pub unsafe fn aggregate_keys(
     aggregates: u32,
     /// The aggregate of each node.
     of_node: Global<u32>,
-    /// A number for each node: 0 of one that is in no aggregate.
+    /// The key of each node: 0 if it is in no aggregate.
     keys: GlobalMut<u32>,
 ) {
     let mut node = index_1d();
@@ -28,11 +28,11 @@ pub unsafe fn aggregate_keys(
     }
 }
 
-/// The number of unknowns of each node, in another order.
+/// Computes the number of unknowns of each node, in a given order.
 ///
 /// # Safety
-/// `order` has each of the numbers below `nodes` once; `first` has an element more, none below the one before it, and
-/// `sizes` one for each node.
+/// `order` has each of the numbers below `nodes` once; `first` has one element more and never decreases, and `sizes`
+/// has one for each node.
 #[kernel]
 pub unsafe fn node_sizes(
     /// Number of nodes.
@@ -41,7 +41,7 @@ pub unsafe fn node_sizes(
     order: Global<u32>,
     /// Where each node begins, and where the last one ends.
     first: Global<u32>,
-    /// The number of unknowns of each, in the order of the nodes.
+    /// The number of unknowns of each node, in the order of the nodes.
     sizes: GlobalMut<u32>,
 ) {
     let mut place = index_1d();
@@ -52,7 +52,7 @@ pub unsafe fn node_sizes(
     }
 }
 
-/// Where each node begins among the unknowns in the order of aggregates.
+/// Computes where each node begins among the unknowns in the order of aggregates.
 ///
 /// # Safety
 /// As for [`node_sizes`]; `begins` has an element for each of the nodes in their order, and `places` for each node.
@@ -62,9 +62,9 @@ pub unsafe fn node_places(
     nodes: u32,
     /// The nodes in their order.
     order: Global<u32>,
-    /// Where each begins, in the order of the nodes.
+    /// Where each node begins, in the order of the nodes.
     begins: Global<u32>,
-    /// Where each begins, by its number.
+    /// Where each node begins, by its number.
     places: GlobalMut<u32>,
 ) {
     let mut place = index_1d();
@@ -74,21 +74,20 @@ pub unsafe fn node_places(
     }
 }
 
-/// Where an unknown is among those in the order of aggregates.
+/// Position of an unknown among those in the order of aggregates.
 ///
 /// # Safety
-/// There is a node for the unknown, and both other arrays have an element for that.
+/// `node` is that of the unknown, and both other arrays have an element for it.
 #[inline(always)]
 unsafe fn place_of(unknown: u32, node: u32, first: Global<u32>, places: Global<u32>) -> u64 {
     u64::from(places.load(node)) + u64::from(unknown - first.load(node))
 }
 
-/// Brings the rows of the vectors in the order of aggregates.
+/// Moves the rows of the vectors into the order of aggregates.
 ///
 /// # Safety
 /// `elements` and `basis` have `vectors` elements for each of `unknowns` unknowns, `vectors` is not 0, and `of_unknown`
-/// has the node of each. `first` and `places` are those of the nodes: their unknowns are all that there are, each in one
-/// node.
+/// has the node of each. `first` and `places` are those of the nodes, which contain every unknown exactly once.
 #[kernel(W: wide)]
 pub unsafe fn tentative_basis<W: GpuScalar>(
     /// Number of unknowns.
@@ -116,20 +115,20 @@ pub unsafe fn tentative_basis<W: GpuScalar>(
     }
 }
 
-/// The rows of the vectors in an aggregate, which become orthonormal, and the factor that makes them what they were.
+/// The rows of the vectors in an aggregate, which become orthonormal, and the factor that recovers the original ones.
 #[derive(Clone, Copy)]
 struct Part<W> {
     basis: GlobalMut<W>,
     factors: GlobalMut<W>,
-    /// The first row, and where the last one ends.
+    /// The first row, and the end of the last one.
     rows: [u64; 2],
-    /// Where the factor begins.
+    /// Offset of the factor.
     factor: u64,
     vectors: u32,
 }
 
 impl<W: GpuScalar> Part<W> {
-    /// Where the element of a row is.
+    /// Offset of an element from the first row.
     #[inline(always)]
     fn place(self, row: u64, vector: u32) -> u64 {
         row * u64::from(self.vectors) + u64::from(vector)
@@ -152,10 +151,10 @@ impl<W: GpuScalar> Part<W> {
         square_root(sum)
     }
 
-    /// Takes the direction of a vector before it out of a vector.
+    /// Subtracts the component along an earlier vector.
     ///
     /// # Safety
-    /// As for [`norm`](Self::norm), and the factor is this thread's, too.
+    /// As for [`norm`](Self::norm), and no other thread accesses the factor.
     #[inline(always)]
     unsafe fn take_out(self, before: u32, vector: u32) {
         let [begin, end] = self.rows;
@@ -177,7 +176,7 @@ impl<W: GpuScalar> Part<W> {
         self.factors.store(place, self.factors.load(place) + product);
     }
 
-    /// Multiplies a vector with a number.
+    /// Multiplies a vector by a number.
     ///
     /// # Safety
     /// As for [`norm`](Self::norm).
@@ -193,13 +192,13 @@ impl<W: GpuScalar> Part<W> {
     }
 }
 
-/// B = Q R for the rows of each aggregate, by modified Gram and Schmidt's method: B becomes Q. A vector that depends on
-/// those before it is left out: it has zeros in Q and a row of zeros in R. One thread does an aggregate.
+/// B = Q R for the rows of each aggregate, by modified Gram–Schmidt: B becomes Q. A vector that depends on those before
+/// it is left out: it has zeros in Q and a row of zeros in R. One thread per aggregate.
 ///
 /// # Safety
-/// `keys` are those of [`aggregate_keys`] for `nodes` nodes, sorted, the largest first; `begins` has an element more, none
-/// below the one before it. `basis` has `vectors` elements, 1 to 32, for as many rows as the last of `begins` says. For
-/// each aggregate `factors` has `vectors`² zeros, and `counts` and `kept` an element.
+/// `keys` are those of [`aggregate_keys`] for `nodes` nodes, sorted, the largest first; `begins` has one element more
+/// and never decreases. `basis` has `vectors` elements, 1 to 32, for each row, and the last of `begins` is the number
+/// of rows. For each aggregate `factors` has `vectors`² zeros, and `counts` and `kept` one element.
 #[kernel(W: wide)]
 pub unsafe fn orthonormal_vectors<W: GpuScalar>(
     /// Number of aggregates.
@@ -208,9 +207,9 @@ pub unsafe fn orthonormal_vectors<W: GpuScalar>(
     nodes: u32,
     /// Number of vectors.
     vectors: u32,
-    /// A vector of which not more than this is left is one of those before it.
+    /// A vector depends on those before it if at most this fraction of it is left.
     dependent: f64,
-    /// What the nodes are sorted by.
+    /// The keys by which the nodes are sorted.
     keys: Global<u32>,
     /// Where each of the nodes begins in the order of aggregates, and where the last one ends.
     begins: Global<u32>,
@@ -220,7 +219,7 @@ pub unsafe fn orthonormal_vectors<W: GpuScalar>(
     factors: GlobalMut<W>,
     /// The number of vectors of each aggregate that are not left out.
     counts: GlobalMut<u32>,
-    /// Which these are: a bit for each.
+    /// A bit for each of these vectors.
     kept: GlobalMut<u32>,
 ) {
     let mut aggregate = index_1d();
@@ -236,7 +235,7 @@ pub unsafe fn orthonormal_vectors<W: GpuScalar>(
         while vector < vectors {
             let whole = part.norm(vector);
             let mut pass = 0;
-            // The second time takes out what rounding left the first time.
+            // The second pass removes the rounding errors of the first.
             while pass < 2 {
                 let mut before = 0;
                 while before < vector {
@@ -246,7 +245,7 @@ pub unsafe fn orthonormal_vectors<W: GpuScalar>(
                 pass += 1;
             }
             let left = part.norm(vector);
-            // Written so that a NaN is left out.
+            // The comparison is written so that NaN is left out.
             let scale = if left > dependent * whole { 1.0 / left } else { 0.0 };
             let scale = if scale.is_finite() { scale } else { 0.0 };
             part.scale(vector, scale);
@@ -262,11 +261,11 @@ pub unsafe fn orthonormal_vectors<W: GpuScalar>(
     }
 }
 
-/// The number of entries of each row of the prolongation.
+/// Computes the number of entries of each row of the prolongation.
 ///
 /// # Safety
-/// `of_unknown` has the node of each row, `of_node` the aggregate of each node or 2^32 - 1 for none, `counts` an element
-/// for each aggregate, and `lengths` for each row.
+/// `of_unknown` has the node of each row, `of_node` the aggregate of each node or 2^32 - 1 for none, `counts` an
+/// element for each aggregate, and `lengths` one for each row.
 #[kernel]
 pub unsafe fn tentative_lengths(
     /// Number of rows.
@@ -288,7 +287,7 @@ pub unsafe fn tentative_lengths(
     }
 }
 
-/// Calls `visit` with each vector whose bit is set, and with how many there are before it.
+/// Calls `visit` with each vector whose bit is set, and with the number of such vectors before it.
 #[inline(always)]
 fn for_each_kept(mut bits: u32, visit: impl Fn(u32, u32)) {
     let mut number = 0;
@@ -302,9 +301,9 @@ fn for_each_kept(mut bits: u32, visit: impl Fn(u32, u32)) {
 /// Writes the entries of the prolongation.
 ///
 /// # Safety
-/// As for [`tentative_lengths`], which has counted the entries, and for [`tentative_basis`]; `offsets` are the sums of the
-/// lengths, `kept` has as many bits for each aggregate as `counts` had, below `vectors`, and `first_unknowns` are the sums
-/// of these. `columns` and `values` have as many elements as the last of `offsets` says.
+/// As for [`tentative_lengths`], which has counted the entries, and for [`tentative_basis`]; `offsets` are the sums of
+/// the lengths, `kept` has as many bits for each aggregate as `counts` had, below `vectors`, and `first_unknowns` are
+/// the sums of these. The last of `offsets` is the length of `columns` and `values`.
 #[kernel(W: wide)]
 pub unsafe fn tentative_entries<W: GpuScalar>(
     /// Number of rows.
@@ -319,7 +318,7 @@ pub unsafe fn tentative_entries<W: GpuScalar>(
     places: Global<u32>,
     /// The aggregate of each node.
     of_node: Global<u32>,
-    /// Which vectors of each aggregate are not left out.
+    /// The vectors of each aggregate that are not left out.
     kept: Global<u32>,
     /// The first coarse unknown of each aggregate.
     first_unknowns: Global<u32>,
@@ -349,19 +348,19 @@ pub unsafe fn tentative_entries<W: GpuScalar>(
     }
 }
 
-/// The nodes and the near-null-space vectors of the coarse level: an aggregate's coarse unknowns are a node, and their
-/// rows of the vectors are those of the factor.
+/// Writes the nodes and the near-null-space vectors of the coarse level: an aggregate's coarse unknowns are a node, and
+/// their rows of the vectors are those of the factor.
 ///
 /// # Safety
-/// `kept`, `first_unknowns` and `factors` are as for [`tentative_entries`] and [`orthonormal_vectors`]; `of_unknown` has
-/// an element for each coarse unknown, and `elements` has `vectors`.
+/// `kept`, `first_unknowns` and `factors` are as for [`tentative_entries`] and [`orthonormal_vectors`]; `of_unknown`
+/// has an element for each coarse unknown, and `elements` has `vectors`.
 #[kernel(W: wide)]
 pub unsafe fn coarse_vectors<W: GpuScalar>(
     /// Number of aggregates.
     aggregates: u32,
     /// Number of vectors.
     vectors: u32,
-    /// Which vectors of each aggregate are not left out.
+    /// The vectors of each aggregate that are not left out.
     kept: Global<u32>,
     /// The first coarse unknown of each aggregate.
     first_unknowns: Global<u32>,

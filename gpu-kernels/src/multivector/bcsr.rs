@@ -9,7 +9,7 @@ use crate::block::{Block, unrolled};
 use crate::values::Values;
 use crate::vector::update;
 
-/// A group of lanes a block row; each lane has the sums of all its rows.
+/// One group of lanes per block row; each lane has the sums of all its rows.
 ///
 /// # Safety
 /// The arrays are those of a valid BCSR matrix with blocks of `SIZE` and `rows` rows; `x` and `y` are as for
@@ -23,15 +23,15 @@ pub unsafe fn bcsr_multivector<T: Absent, const SIZE: u32>(
     tile: Tile,
     /// The last column.
     last_column: u32,
-    /// Where each block row begins, counted in blocks; block rows + 1 offsets.
+    /// Offset of each block row, in blocks; block rows + 1 offsets.
     block_offsets: Global<u32>,
     /// The first column of each block.
     first_columns: Global<u32>,
-    /// The words of the blocks, as [`bcsr`](crate::bcsr::bcsr) has them.
+    /// The words of the blocks, as for [`bcsr`](crate::bcsr::bcsr).
     values: Global<T>,
     /// The factor of A X.
     alpha: T,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The factor of Y.
     beta: T,

@@ -9,7 +9,7 @@ use crate::block::{Block, unrolled};
 use crate::values::Values;
 use crate::vector::update;
 
-/// A group of lanes a block row; each lane has the sums of all its rows.
+/// One group of lanes per block row; each lane has the sums of all its rows.
 ///
 /// # Safety
 /// The arrays are those of a valid BELLPACK matrix with blocks of `SIZE` and `rows` rows; `x` and `y` are as for
@@ -25,9 +25,9 @@ pub unsafe fn bellpack_multivector<T: Absent, const SIZE: u32>(
     last_column: u32,
     /// Block rows of each partition but the last.
     partition_rows: u32,
-    /// Where each partition begins, counted in blocks of one of its block rows; partitions + 1 offsets.
+    /// Offset of each partition, in blocks of one of its block rows; partitions + 1 offsets.
     partition_offsets: Global<u32>,
-    /// Which block row each one is, in the order in which they are stored.
+    /// The block row at each stored position.
     block_rows: Global<u32>,
     /// The first column of each block, or [`PADDING`](crate::ell::PADDING).
     first_columns: Global<u32>,
@@ -35,7 +35,7 @@ pub unsafe fn bellpack_multivector<T: Absent, const SIZE: u32>(
     values: Global<T>,
     /// The factor of A X.
     alpha: T,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The factor of Y.
     beta: T,

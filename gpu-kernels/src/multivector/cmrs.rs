@@ -9,13 +9,12 @@ use crate::Offset;
 use crate::cmrs::{PADDING, column_of, row_in_strip};
 use crate::vector::update;
 
-/// A group of lanes a strip, which goes through the strip's entries one after the other. Each lane has a partial sum of
-/// each row for its own vector, in shared memory, because an entry's row is known at run time only.
+/// One group of lanes per strip, which goes through the strip's entries sequentially. Each lane has a partial sum of
+/// each row for its own vector, in shared memory, because an entry's row is known only at run time.
 ///
 /// # Safety
-/// The arrays are those of a valid CMRS matrix with `rows` rows, or of a padded one where `padded` is 1; `x` and `y` are
-/// as for [`csr_multivector`](super::csr::csr_multivector); blocks have `height` numbers of shared memory for each
-/// thread.
+/// The arrays are those of a valid CMRS matrix with `rows` rows, or of a padded one if `padded` is 1; `x` and `y` are
+/// as for [`csr_multivector`](super::csr::csr_multivector); blocks have `height` numbers of shared memory per thread.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn cmrs_multivector<T: GpuScalar, O: Offset>(
     /// Number of rows.
@@ -24,7 +23,7 @@ pub unsafe fn cmrs_multivector<T: GpuScalar, O: Offset>(
     tile: Tile,
     /// Rows of a strip.
     height: u32,
-    /// 1 if [`PADDING`] is a place without an entry, 0 if it is an entry like others.
+    /// 1 if [`PADDING`] is a slot without an entry, 0 if it is an ordinary entry.
     padded: u32,
     /// Where each strip begins; strips + 1 offsets.
     strip_offsets: Global<O>,
@@ -34,7 +33,7 @@ pub unsafe fn cmrs_multivector<T: GpuScalar, O: Offset>(
     values: Global<T>,
     /// The factor of A X.
     alpha: T,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The factor of Y.
     beta: T,
@@ -55,7 +54,8 @@ pub unsafe fn cmrs_multivector<T: GpuScalar, O: Offset>(
         }
         let (mut entry, end) = (strip_offsets.load(strip), strip_offsets.load(strip + 1));
         while entry < end {
-            // Four entries are loaded before the first is used; past the end the strip's last one again, for nothing.
+            // Four entries are loaded before the first is used; past the end, the strip's last one is loaded again and
+            // ignored.
             let last = end - O::from(1);
             let four = [entry, entry + O::from(1), entry + O::from(2), entry + O::from(3)];
             let inside = four.map(|entry| entry < end);

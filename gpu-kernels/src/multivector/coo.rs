@@ -7,8 +7,8 @@ use crate::block::unrolled;
 use crate::coo::end_of_run;
 use crate::vector::add;
 
-/// Y ← Y + α A X but for the last row of each interval: a group of lanes goes through an interval of entries
-/// together, each with the sum of its own vector. [`coo_multivector_carries`] adds what is left at the ends.
+/// Y ← Y + α A X except for the last row of each interval: the lanes of a group go through an interval of entries
+/// together, each with the sum of its own vector. [`coo_multivector_carries`] adds the sums left at the ends.
 ///
 /// # Safety
 /// The arrays are those of a valid COO matrix, sorted by row, with `nnz` entries; `x` and `y` are as for
@@ -30,13 +30,13 @@ pub unsafe fn coo_multivector_intervals<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A X.
     alpha: T,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The results.
     y: GlobalMut<T>,
     /// The last row of each interval.
     carry_rows: GlobalMut<u32>,
-    /// What is left of that row's sums.
+    /// The partial sums of that row.
     carry_values: GlobalMut<T>,
 ) {
     let mut entry = u64::from(tile.group()) * interval;
@@ -46,7 +46,7 @@ pub unsafe fn coo_multivector_intervals<T: GpuScalar>(
     let end = nnz.min(entry + interval);
     let (mut row, mut sum) = (row_indices.load(entry), T::ZERO);
     while entry < end {
-        // Four entries are loaded before the first is used; past the end the last one again, times nothing.
+        // Four entries are loaded before the first is used; past the end, the last one is loaded again and ignored.
         let entries = [entry, entry + 1, entry + 2, entry + 3].map(|entry| entry.min(end - 1));
         let rows = entries.map(|entry| row_indices.load(entry));
         let columns = entries.map(|entry| column_indices.load(entry));
@@ -70,8 +70,8 @@ pub unsafe fn coo_multivector_intervals<T: GpuScalar>(
     }
 }
 
-/// Adds what [`coo_multivector_intervals`] left over to Y. The first carry of each row has a group of lanes, which
-/// sums all carries of that row, each lane those of its vector.
+/// Adds the carries of [`coo_multivector_intervals`] to Y. The first carry of each row has a group of lanes, which sums
+/// all carries of that row, each lane those of its vector.
 ///
 /// # Safety
 /// The carries are those that [`coo_multivector_intervals`] wrote for as many intervals and the same tile, `y` is its
@@ -84,7 +84,7 @@ pub unsafe fn coo_multivector_carries<T: Elements>(
     tile: Tile,
     /// The row of each carry, never decreasing.
     carry_rows: Global<u32>,
-    /// What to add to that row.
+    /// The sums to add to that row.
     carry_values: Global<T>,
     /// The factor of A X.
     alpha: <T as Elements>::Number,

@@ -1,4 +1,4 @@
-//! CSR times several vectors: a row for each group of lanes.
+//! CSR times several vectors: one row per group of lanes.
 
 use cuda_std::{Elements, Global, GlobalMut, kernel};
 
@@ -8,10 +8,10 @@ use crate::csr::sum_of_entries;
 use crate::values::Values;
 use crate::vector::update;
 
-/// A group of lanes a row.
+/// One group of lanes per row.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix with `rows` rows; `x` and `y` hold the vectors that `tile` tells of, of
+/// The arrays are those of a valid CSR matrix with `rows` rows; `x` and `y` hold the vectors described by `tile`, with
 /// as many elements as the matrix has columns and rows.
 #[kernel(T: elements, O: [u32, u64])]
 pub unsafe fn csr_multivector<T: Elements, O: Offset>(
@@ -27,7 +27,7 @@ pub unsafe fn csr_multivector<T: Elements, O: Offset>(
     values: Global<<T as Elements>::Number>,
     /// The factor of A X.
     alpha: <T as Elements>::Number,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The factor of Y.
     beta: <T as Elements>::Number,

@@ -1,8 +1,8 @@
-//! CSR times several vectors in equal shares of rows and entries for all blocks, as in [`csr_tiled`](crate::csr_tiled), and
-//! within a block for all groups of lanes: however long a row is, no group has more to do than another. Without atomics:
-//! the same bits every run.
+//! CSR times several vectors in equal shares of rows and entries for all blocks, as in [`csr_tiled`](crate::csr_tiled),
+//! and within a block for all groups of lanes: however long a row is, all groups have equal work. Without atomics: the
+//! same bits in every run.
 //!
-//! The ends of the rows and the entries are merged into one list (Anzt et al. 2020, Table 5), as for
+//! The row ends and the entries are merged into one list (Anzt et al. 2020, Table 5), as for
 //! [`csr_merge_path`](crate::csr_merge_path::csr_merge_path).
 
 use cuda_std::shared::dynamic;
@@ -16,16 +16,16 @@ use crate::block::unrolled;
 use crate::search::{first_in_range, first_that};
 use crate::vector::{add, update};
 
-/// Items for each thread of a block.
+/// Number of items per thread of a block.
 const THREAD_ITEMS: u32 = 4;
 
-/// Items in the share of a block of `threads` threads.
+/// Number of items in the share of a block of `threads` threads.
 pub const fn share_items(threads: u32) -> u32 {
     THREAD_ITEMS * threads
 }
 
-/// Bytes of shared memory that a block of `threads` threads needs for vectors of `T` and a matrix of `N`: a carry for each
-/// thread; a value and a column or a row's end for each item; a row for each group, or for both ends of the share.
+/// Bytes of shared memory that a block of `threads` threads needs for vectors of `T` and a matrix of `N`: a carry per
+/// thread; a value and a column or a row end per item; a row per group, or for both ends of the share.
 pub const fn shared_bytes<T, N>(threads: u32) -> u32 {
     values_begin::<T>(threads) + share_items(threads) * (size_of::<N>() as u32 + 4) + 4 * threads
 }
@@ -34,14 +34,15 @@ const fn values_begin<T>(threads: u32) -> u32 {
     threads * size_of::<T>() as u32
 }
 
-/// Y ← α A X + β Y, but for what each block has of the row that its share ends in; that goes to the carries, which
+/// Y ← α A X + β Y, except for each block's part of the row in which its share ends; that goes to the carries, which
 /// [`coo_multivector_carries`](super::coo::coo_multivector_carries) adds.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix with `rows` rows, of which there is one, and `nnz` entries; `x` and `y` are as
-/// for [`csr_multivector`](super::csr::csr_multivector), and the tile is the first of `tiles` that follow each other, each with
-/// as many lanes. There is a block for each tile and each [`share_items`], of two warps or more, with [`shared_bytes`], and
-/// there are a carry row for each share and, one tile after the other, a carry value for each share and lane of a group.
+/// The arrays are those of a valid CSR matrix with `rows` rows, at least one, and `nnz` entries; `x` and `y` are as for
+/// [`csr_multivector`](super::csr::csr_multivector), and the tile is the first of `tiles` consecutive ones, each with
+/// as many lanes. There is a block for each tile and each [`share_items`], of two warps or more, with [`shared_bytes`],
+/// and there are a carry row for each share and, one tile after the other, a carry value for each share and lane of a
+/// group.
 #[kernel(T: elements, O: [u32, u64])]
 pub unsafe fn csr_tiled_multivector<T: Elements, O: Offset>(
     /// Number of rows.
@@ -50,7 +51,7 @@ pub unsafe fn csr_tiled_multivector<T: Elements, O: Offset>(
     nnz: u64,
     /// The first vectors of this launch.
     tile: Tile,
-    /// How often there are as many vectors.
+    /// Number of tiles with as many vectors.
     tiles: u32,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,
@@ -60,15 +61,15 @@ pub unsafe fn csr_tiled_multivector<T: Elements, O: Offset>(
     values: Global<<T as Elements>::Number>,
     /// The factor of A X.
     alpha: <T as Elements>::Number,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The factor of Y.
     beta: <T as Elements>::Number,
     /// The results.
     y: GlobalMut<T>,
-    /// The row that each share ends in.
+    /// The row in which each share ends.
     carry_rows: GlobalMut<u32>,
-    /// What is left of that row's sums.
+    /// The partial sums of that row.
     carry_values: GlobalMut<T>,
 ) {
     let (thread, threads) = (thread_idx_x(), block_dim_x());
@@ -84,7 +85,7 @@ pub unsafe fn csr_tiled_multivector<T: Elements, O: Offset>(
     let own_columns = dynamic::<u32>(columns_begin);
     let own_rows = dynamic::<u32>(columns_begin + 4 * share_items(threads));
 
-    // One warp finds the row that the share begins in, another one the row that it ends in.
+    // One warp finds the row in which the share begins, another the row in which it ends.
     let side = thread / WARP_LANES;
     if side < 2 {
         let item = if side == 0 { begin } else { end };
@@ -100,11 +101,11 @@ pub unsafe fn csr_tiled_multivector<T: Elements, O: Offset>(
     let items = (end - begin) as u32;
     let entries = items - ended;
 
-    // The columns of the entries, and then where each row ends that ends here.
+    // The columns of the entries, followed by the ends of the rows that end here.
     let row_ends = dynamic::<u32>(columns_begin + 4 * entries);
     if entries > 0 {
         let places = [0, 1, 2, 3].map(|step| thread + step * threads);
-        // Behind the last entry, that one is loaded, so that no load waits for a comparison.
+        // Past the end, the last entry is loaded again, so that no load waits for a comparison.
         let loaded = places.map(|place| first_entry + u64::from(place.min(entries - 1)));
         let columns = loaded.map(|entry| column_indices.load_streaming(entry));
         let values = loaded.map(|entry| values.load_streaming(entry));
@@ -162,7 +163,7 @@ pub unsafe fn csr_tiled_multivector<T: Elements, O: Offset>(
         }
     }
 
-    // Of groups of a warp that end in the same row, the first one has the sum.
+    // Among groups of a warp that end in the same row, the first one gets the sum.
     let mut distance = tile.lanes;
     while distance < WARP_LANES {
         let (other, is_there) = warp_shuffle_down(ALL_LANES, sum, distance, WARP_LANES);
@@ -180,7 +181,7 @@ pub unsafe fn csr_tiled_multivector<T: Elements, O: Offset>(
     if !tile.has_vector() || group > 0 && own_rows.load(group - 1) == last_row {
         return;
     }
-    // The first group of the block that ends in a row has the sums of those in other warps as well.
+    // The first group of the block that ends in a row also adds the sums of those in other warps.
     let groups_of_warp = WARP_LANES >> shift;
     let mut other = (group | (groups_of_warp - 1)) + 1;
     while other < groups && own_rows.load(other) == last_row {
@@ -193,7 +194,7 @@ pub unsafe fn csr_tiled_multivector<T: Elements, O: Offset>(
         let shares = grid_dim_x() / tiles;
         carry_values.store((number * shares + share) * tile.lanes + tile.lane(), sum);
         if number == 0 && tile.lane() == 0 {
-            // Behind the last row there is nothing left to add.
+            // Past the last row, nothing is left to add.
             carry_rows.store(share, (first_row + ended).min(rows - 1));
         }
     }

@@ -7,11 +7,11 @@ use crate::absent::Absent;
 use crate::dia::{add_place, column_or_last};
 use crate::vector::update;
 
-/// A group of lanes a row. The offsets are read anew for each row, which all lanes of a warp do at once.
+/// One group of lanes per row. The offsets are loaded again for each row, by all lanes of a warp at once.
 ///
 /// # Safety
 /// The arrays are those of a valid DIA matrix with `rows` rows and `columns` columns: `diagonals` offsets, and as many
-/// columns of `stride` places each, of which those outside the matrix are padding. `x` and `y` are as for
+/// columns of `stride` slots each; the slots outside the matrix are padding. `x` and `y` are as for
 /// [`csr_multivector`](super::csr::csr_multivector).
 #[kernel(T: scalars)]
 pub unsafe fn dia_multivector<T: Absent>(
@@ -21,17 +21,17 @@ pub unsafe fn dia_multivector<T: Absent>(
     tile: Tile,
     /// Number of columns.
     columns: u32,
-    /// Places from one diagonal to the next.
+    /// Slots from one diagonal to the next.
     stride: u32,
     /// Number of diagonals.
     diagonals: u32,
     /// Column minus row of each diagonal.
     offsets: Global<i32>,
-    /// The value of each place, or [`Absent::ABSENT`].
+    /// The value of each slot, or [`Absent::ABSENT`].
     values: Global<T>,
     /// The factor of A X.
     alpha: T,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The factor of Y.
     beta: T,

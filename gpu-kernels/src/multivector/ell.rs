@@ -7,10 +7,10 @@ use crate::ell::sum_of_places;
 use crate::values::Values;
 use crate::vector::update;
 
-/// A group of lanes a row, which stops at the row's first padding.
+/// One group of lanes per row, which stops at the row's first padding.
 ///
 /// # Safety
-/// The arrays are those of a valid ELL matrix with `rows` rows: `width` columns of `stride` places each. `x` and `y` are
+/// The arrays are those of a valid ELL matrix with `rows` rows: `width` columns of `stride` slots each. `x` and `y` are
 /// as for [`csr_multivector`](super::csr::csr_multivector).
 #[kernel(T: scalars)]
 pub unsafe fn ell_multivector<T: GpuScalar>(
@@ -18,7 +18,7 @@ pub unsafe fn ell_multivector<T: GpuScalar>(
     rows: u32,
     /// The vectors of this launch.
     tile: Tile,
-    /// Places from one entry of a row to its next.
+    /// Slots from one entry of a row to the next.
     stride: u32,
     /// Entries of the longest row.
     width: u32,
@@ -28,7 +28,7 @@ pub unsafe fn ell_multivector<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A X.
     alpha: T,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The factor of Y.
     beta: T,

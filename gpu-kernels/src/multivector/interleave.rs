@@ -1,5 +1,6 @@
-//! Vectors that lie one after the other, moved so that their first elements lie side by side, then the second ones, and so
-//! on; and back. The kernels of the formats read and write whole sectors of several vectors only where these are neighbours.
+//! Conversion of vectors that are stored one after another to interleaved vectors (the first elements of all, then the
+//! second ones, and so on) and back. The kernels of the formats read and write whole sectors of several vectors only if
+//! these are interleaved.
 
 use core::hint::assert_unchecked;
 
@@ -8,18 +9,18 @@ use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, sync_threads, threa
 use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
-/// Elements of each vector that a block moves at a time.
+/// Number of elements of each vector that a block moves at a time.
 const ELEMENTS_AT_ONCE: u32 = WARP_LANES;
 
-/// From one vector to the next in shared memory: lanes that read an element of each do not meet in a bank.
+/// Stride between vectors in shared memory: lanes that read one element of each do not conflict in a bank.
 const PITCH: u32 = ELEMENTS_AT_ONCE + 1;
 
-/// Bytes of shared memory that a block needs for this number of vectors.
+/// Bytes of shared memory that a block needs for `vectors` vectors.
 pub const fn shared_bytes<T>(vectors: u32) -> u32 {
     vectors * PITCH * size_of::<T>() as u32
 }
 
-/// Some elements of some vectors, by their number.
+/// Calls `work` with the numbers of this thread, below `count`.
 #[inline(always)]
 fn each(count: u32, mut work: impl FnMut(u32)) {
     let mut number = thread_idx_x();
@@ -32,21 +33,21 @@ fn each(count: u32, mut work: impl FnMut(u32)) {
 /// to\[e `vectors` + v\] ← from\[e + (`first` + v) `stride`\] for each element e and vector v.
 ///
 /// # Safety
-/// There is a vector. `from` has the elements of vectors up to `first` + `vectors`, and `to` one for each that is moved;
-/// blocks have [`shared_bytes`].
+/// There is at least one vector. `from` has the elements of vectors up to `first` + `vectors`, and `to` one for each
+/// that is moved; blocks have [`shared_bytes`].
 #[kernel(T: scalars)]
 pub unsafe fn interleave<T: GpuScalar>(
     /// Elements of a vector.
     elements: u32,
     /// Number of vectors.
     vectors: u32,
-    /// The first of them.
+    /// The first vector.
     first: u32,
-    /// From one vector to the next.
+    /// Distance from one vector to the next.
     stride: u32,
-    /// The vectors, one after the other.
+    /// The vectors, one after another.
     from: Global<T>,
-    /// The vectors, side by side.
+    /// The vectors, interleaved.
     to: GlobalMut<T>,
 ) {
     let tile = dynamic::<T>(0);
@@ -69,22 +70,22 @@ pub unsafe fn interleave<T: GpuScalar>(
 /// vector v; with β = 0, `to` is overwritten and never read.
 ///
 /// # Safety
-/// As for [`interleave`], with the arrays the other way round.
+/// As for [`interleave`], with the arrays exchanged.
 #[kernel(T: scalars)]
 pub unsafe fn separate<T: GpuScalar>(
     /// Elements of a vector.
     elements: u32,
     /// Number of vectors.
     vectors: u32,
-    /// The first of them.
+    /// The first vector.
     first: u32,
-    /// From one vector to the next.
+    /// Distance from one vector to the next.
     stride: u32,
-    /// The vectors, side by side.
+    /// The vectors, interleaved.
     from: Global<T>,
-    /// The factor of what is there.
+    /// The factor of the old elements.
     beta: T,
-    /// The vectors, one after the other.
+    /// The vectors, one after another.
     to: GlobalMut<T>,
 ) {
     assert_unchecked(vectors > 0);
@@ -100,18 +101,18 @@ pub unsafe fn separate<T: GpuScalar>(
             if element < count {
                 let value = tile.load(vector * PITCH + element);
                 let place = apart(begin + element, first + vector, stride);
-                // Not times 1, which makes NaN of the parts of an infinite complex number.
+                // No multiplication by 1, which turns the parts of an infinite complex number into NaN.
                 to.store(place, if beta == T::ZERO { value } else { beta.mul_add(to.load(place), value) });
             }
         });
     });
 }
 
-/// Gives each part of the elements that is this block's to `work`: the first of them, and how many they are. Parts do not
-/// meet in shared memory.
+/// Calls `work` with the first element and the length of each of this block's chunks. A barrier after each
+/// chunk separates their uses of shared memory.
 ///
 /// # Safety
-/// All threads of the block are here.
+/// All threads of the block call it.
 #[inline(always)]
 unsafe fn in_chunks(elements: u32, mut work: impl FnMut(u32, u32)) {
     let mut chunk = block_idx_x();
@@ -123,10 +124,10 @@ unsafe fn in_chunks(elements: u32, mut work: impl FnMut(u32, u32)) {
     }
 }
 
-/// Gives the elements of a part to `write` in the order in which they lie side by side.
+/// Passes the elements of a chunk to `write` in interleaved order.
 ///
 /// # Safety
-/// The part is in shared memory.
+/// The chunk is in shared memory.
 #[inline(always)]
 unsafe fn side_by_side<T: GpuScalar>(tile: Shared<T>, vectors: u32, count: u32, mut write: impl FnMut(u32, T)) {
     assert_unchecked(vectors > 0);
@@ -135,7 +136,7 @@ unsafe fn side_by_side<T: GpuScalar>(tile: Shared<T>, vectors: u32, count: u32, 
     });
 }
 
-/// The place of an element where vectors lie one after the other.
+/// Index of an element if vectors are stored one after another.
 #[inline(always)]
 fn apart(element: u32, vector: u32, stride: u32) -> u64 {
     u64::from(element) + u64::from(vector) * u64::from(stride)

@@ -1,9 +1,9 @@
 //! Several right-hand sides at once, Y ← α A X + β Y: the matrix is read once for a tile of up to 32 vectors
 //! (block vectors, Bell & Garland 2009, §6).
 //!
-//! One lane a vector: the lanes of a group read the same entry, which costs one access, and each multiplies it with
-//! its own vector's element. Where the first elements of all vectors come first, those are neighbours. The number of
-//! lanes is known at run time only, because nothing depends on it but where a lane stands.
+//! One lane per vector: the lanes of a group read the same entry, which costs one access, and each multiplies it by its
+//! own vector's element. If the vectors are interleaved, these elements are adjacent. The number of lanes is known only
+//! at run time, because only a lane's position depends on it.
 
 pub mod bcsr;
 pub mod bellpack;
@@ -20,22 +20,22 @@ pub mod sell_p;
 use cuda_std::Plain;
 use cuda_std::thread::{grid_threads, index_1d};
 
-/// The vectors of one launch, and where they lie: element `i` of vector `j` is at `i` times the element stride plus
-/// `j` times the vector stride.
+/// The vectors of one launch, and their layout: element `i` of vector `j` is at `i` times the element stride plus `j`
+/// times the vector stride.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Tile {
-    /// Lanes of a group, with a vector each; a power of two, at most 32.
+    /// Lanes of a group, one per vector; a power of two, at most 32.
     pub lanes: u32,
     /// The vector of each group's first lane.
     pub first_vector: u32,
-    /// Number of vectors in all; lanes beyond the last one have nothing to do.
+    /// Total number of vectors; lanes beyond the last one are idle.
     pub vectors: u32,
-    /// From one element of a vector to its next, in X and in Y.
+    /// Distance from one element of a vector to the next, in X and in Y.
     pub element_stride: u32,
-    /// From one vector of X to the next.
+    /// Distance from one vector of X to the next.
     pub x_vector_stride: u32,
-    /// From one vector of Y to the next.
+    /// Distance from one vector of Y to the next.
     pub y_vector_stride: u32,
 }
 
@@ -67,13 +67,13 @@ impl Tile {
         self.first_vector + self.lane() < self.vectors
     }
 
-    /// Where this thread's vector of X has its element for `column`.
+    /// Index of the element for `column` in this thread's vector of X.
     #[inline(always)]
     fn x_place(self, column: u32) -> u64 {
         self.place(column, self.x_vector_stride)
     }
 
-    /// Where this thread's vector of Y has its element for `row`.
+    /// Index of the element for `row` in this thread's vector of Y.
     #[inline(always)]
     fn y_place(self, row: u32) -> u64 {
         self.place(row, self.y_vector_stride)

@@ -7,11 +7,11 @@ use crate::sell_p::sum_of_row;
 use crate::values::Values;
 use crate::vector::update;
 
-/// A group of lanes a row, whether the rows are stored in their own order or in another one.
+/// One group of lanes per row, whether the rows are stored in their own order or in another one.
 ///
 /// # Safety
 /// The arrays are those of a valid SELL-P matrix with `rows` rows in slices of `slice_size`, at least 1; `row_indices`
-/// holds each row once, or nothing if the rows are in their own order. `x` and `y` are as for
+/// holds each row once, or is empty if the rows are in their own order. `x` and `y` are as for
 /// [`csr_multivector`](super::csr::csr_multivector).
 #[kernel(T: scalars)]
 pub unsafe fn sell_p_multivector<T: GpuScalar>(
@@ -21,7 +21,7 @@ pub unsafe fn sell_p_multivector<T: GpuScalar>(
     tile: Tile,
     /// Rows of a slice.
     slice_size: u32,
-    /// The widths of all slices before this one, added up; one more than there are slices.
+    /// Total width of all slices before each one; slices + 1 numbers.
     slice_begins: Global<u64>,
     /// Number of row indices: `rows`, or 0 if the rows are in their own order.
     sorted_rows: u32,
@@ -33,7 +33,7 @@ pub unsafe fn sell_p_multivector<T: GpuScalar>(
     values: Global<T>,
     /// The factor of A X.
     alpha: T,
-    /// The vectors that are multiplied.
+    /// The vectors to multiply.
     x: Global<T>,
     /// The factor of Y.
     beta: T,

@@ -1,4 +1,4 @@
-//! Rows of a product in classes by a bound of their lengths.
+//! Classes of rows of a product, by a bound on their lengths.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, warp_shuffle_xor};
@@ -8,36 +8,37 @@ use super::team::Team;
 use crate::Offset;
 use crate::search::first_in_range;
 
-/// The class of the shortest rows that have an entry.
+/// The class of the shortest non-empty rows.
 pub const FIRST_CLASS: u32 = 5;
 
-/// Numbers of classes.
+/// Number of classes.
 pub const CLASSES: u32 = 32;
 
-/// How many slots the tables of two teams are apart. Where a warp has several teams, each has other banks for the slots that
-/// all come to at the same time.
+/// Distance between the tables of two teams, in slots. If a warp has several teams, slots that all access at the same
+/// time are in different banks.
 pub const fn slots_apart(slots: u32, lanes: u32) -> u32 {
     if lanes < WARP_LANES { slots + lanes } else { slots }
 }
 
-/// The class of rows of which none has more than `bound` entries: the logarithm of the slots of their hash tables, of which
-/// they fill three quarters at the most; 0 of empty rows, and the last class of the longest.
+/// The class of rows with at most `bound` entries: the logarithm of the number of slots of their hash tables, of which
+/// they fill at most three quarters; 0 for empty rows, and the last class for the longest.
 #[inline(always)]
 fn class_of(bound: u64) -> u32 {
     if bound == 0 {
         return 0;
     }
     let slots = bound + bound.div_ceil(3);
-    // The first power of two that is not below it.
+    // The first power of two that is at least `slots`.
     let class = u64::BITS - (slots - 1).leading_zeros();
     class.clamp(FIRST_CLASS, CLASSES - 1)
 }
 
-/// The class of each row of a product, by its number of products.
+/// Computes the class of each row of a product from its number of products.
 ///
 /// # Safety
-/// The arrays are those of valid matrices, of which the left one has `rows` rows and no column beyond the rows of the right
-/// one; `classes` has an element for each row. `lanes` is a power of two up to 32; blocks are made of whole warps.
+/// The arrays are those of valid matrices, of which the left one has `rows` rows and no column beyond the rows of the
+/// right one; `classes` has an element for each row. `lanes` is a power of two up to 32; blocks are made of whole
+/// warps.
 #[kernel(O: [u32, u64])]
 pub unsafe fn product_classes<O: Offset>(
     /// Rows of the left matrix.
@@ -56,7 +57,7 @@ pub unsafe fn product_classes<O: Offset>(
     classes: GlobalMut<u32>,
 ) {
     let team = Team::new(lanes);
-    // The warp stays together, because its lanes meet in the sum.
+    // The warp stays together for the sum over its lanes.
     let mut first_row = index_1d() / WARP_LANES * (WARP_LANES / lanes);
     while first_row < rows {
         let row = first_row + team.in_block() % (WARP_LANES / lanes);
@@ -82,7 +83,7 @@ pub unsafe fn product_classes<O: Offset>(
     }
 }
 
-/// The class of each row of a product, by its length.
+/// Computes the class of each row of a product from its length.
 ///
 /// # Safety
 /// Both arrays have an element for each row.
@@ -102,10 +103,10 @@ pub unsafe fn product_classes_by_length(
     }
 }
 
-/// Where each class ends: how many rows have its number or a larger one.
+/// Finds the end of each class: the number of rows with this class or a larger one.
 ///
 /// # Safety
-/// `classes` has `rows` elements, which never grow; `ends` has an element for each of `count` classes.
+/// `classes` has `rows` elements, which never increase; `ends` has an element for each of `count` classes.
 #[kernel]
 pub unsafe fn product_class_ends(
     /// Number of rows.
@@ -114,7 +115,7 @@ pub unsafe fn product_class_ends(
     count: u32,
     /// The class of each row, in their new order.
     classes: Global<u32>,
-    /// How many rows have the class or a larger one.
+    /// Number of rows with the class or a larger one.
     ends: GlobalMut<u32>,
 ) {
     let class = index_1d();

@@ -1,4 +1,4 @@
-//! The columns of the longest rows of a product: each block has a bit for each column in global memory.
+//! The columns of the longest rows of a product: each block has a bit for each column, in global memory.
 
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, sync_threads, thread_idx_x};
 use cuda_std::{Global, GlobalMut, kernel};
@@ -35,7 +35,7 @@ impl Bits {
         sync_threads();
     }
 
-    /// The word at a place, which is 0 from then on; 0 behind the last.
+    /// Returns a word and sets it to 0; returns 0 past the last word.
     ///
     /// # Safety
     /// No other thread of the block takes it, or sets a bit before a barrier.
@@ -52,16 +52,16 @@ impl Bits {
     }
 }
 
-/// The number of different columns of some rows of a product.
+/// Counts the different columns of some rows of a product.
 ///
 /// # Safety
-/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one; `rows` are
-/// `count` rows of it; `bits` has `words` words of zeros for each block, with a bit for each column of the right matrix;
-/// `lengths` has an element for each row of the left matrix. `together` is a power of two up to 32; blocks are made of whole
-/// warps, with 8 bytes of shared memory for each.
+/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one; `rows`
+/// are `count` rows of it; `bits` has `words` words of zeros for each block, with a bit for each column of the right
+/// matrix; `lengths` has an element for each row of the left matrix. `together` is a power of two up to 32; blocks are
+/// made of whole warps, with 8 bytes of shared memory per warp.
 #[kernel(O: [u32, u64])]
 pub unsafe fn product_long_lengths<O: Offset>(
-    /// Number of rows that are counted.
+    /// Number of rows to count.
     count: u32,
     /// Threads that share a row of the right matrix.
     together: u32,
@@ -77,7 +77,7 @@ pub unsafe fn product_long_lengths<O: Offset>(
     right_offsets: Global<O>,
     /// The columns of the right matrix.
     right_columns: Global<u32>,
-    /// Zeros before and after.
+    /// Zeros before and after the kernel.
     bits: GlobalMut<u32>,
     /// The number of columns of each row.
     lengths: GlobalMut<u32>,
@@ -101,14 +101,14 @@ pub unsafe fn product_long_lengths<O: Offset>(
     }
 }
 
-/// The different columns of some rows of a product, in ascending order.
+/// Writes the different columns of some rows of a product, in ascending order.
 ///
 /// # Safety
-/// As for [`product_long_lengths`]; `offsets` say where the columns of each row go among `columns`, and are as far apart as
-/// there are different ones.
+/// As for [`product_long_lengths`]; `offsets` holds the offset of each row in `columns`, with room for exactly its
+/// different columns.
 #[kernel(O: [u32, u64])]
 pub unsafe fn product_long_columns<O: Offset>(
-    /// Number of rows that are written.
+    /// Number of rows to write.
     count: u32,
     /// Threads that share a row of the right matrix.
     together: u32,
@@ -124,7 +124,7 @@ pub unsafe fn product_long_columns<O: Offset>(
     right_offsets: Global<O>,
     /// The columns of the right matrix.
     right_columns: Global<u32>,
-    /// Zeros before and after.
+    /// Zeros before and after the kernel.
     bits: GlobalMut<u32>,
     /// Where each row of the product begins.
     offsets: Global<O>,
@@ -151,7 +151,7 @@ pub unsafe fn product_long_columns<O: Offset>(
             next += all;
             first += block_dim_x();
         }
-        // The barriers of the last sum lie between this row's words and those of the next.
+        // The barriers of the last scan separate this row's words from those of the next.
         number += grid_dim_x();
     }
 }

@@ -1,9 +1,9 @@
-//! The values of the longest rows of a product: each block has a bit for each column in global memory.
+//! The values of the longest rows of a product: each block has a bit for each column, in global memory.
 //!
-//! A block takes a row of the product. The place of a column in it is the number of bits before its own. Products come in
-//! tiles, several for each thread: they are multiplied and looked up at once, and then added in turns. In a turn, of the
-//! products of one place the first one is added; so sums are in the order of products, and a turn more is taken only where a
-//! tile has several products of one place, or of places that share a claim.
+//! One block per row of the product. The index of a column in the row is the number of bits before its own. Products
+//! come in tiles, several per thread: they are multiplied and looked up at once, and then added in turns. Each turn
+//! adds the first of the products with the same index; sums are thus in the order of products, and a further turn is
+//! needed only if a tile has several products with the same index, or with indices that share a claim.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, sync_threads, thread_idx_x};
@@ -13,41 +13,41 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 use crate::Offset;
 use crate::scan::scan_block;
 
-/// Products of a thread in a tile.
+/// Products per thread of a tile.
 const PRODUCTS: usize = 4;
 
-/// What `make` makes for each product of a thread: without a loop, so that all stay in registers, and loads are under way
-/// together.
+/// Results of `make` for each product of a thread, without a loop, so that all stay in registers and all loads are in
+/// flight together.
 #[inline(always)]
 fn for_each_product<R>(mut make: impl FnMut(usize) -> R) -> [R; PRODUCTS] {
     [make(0), make(1), make(2), make(3)]
 }
 
-/// A claim that nobody has made, and the place of a product that does not exist.
+/// A free claim, and the index of a product that does not exist.
 const NONE: u32 = u32::MAX;
 
-/// Claims that a block of so many threads can hold in a turn: at least two for each product of a tile.
+/// Number of claims that a block of `threads` threads can hold in a turn: at least two for each product of a tile.
 const fn claims(threads: u32) -> u32 {
     (2 * PRODUCTS as u32 * threads).next_power_of_two()
 }
 
-/// Bytes of shared memory that a block of so many threads needs: for the claims of two turns, a sum and a flag for each
-/// warp, and two numbers for each thread.
+/// Bytes of shared memory that a block of `threads` threads needs: for the claims of two turns, a sum and a flag per
+/// warp, and two numbers per thread.
 pub const fn shared_bytes(threads: u32) -> u32 {
     2 * 4 * claims(threads) + (8 + 4) * (threads / WARP_LANES) + 16 * threads
 }
 
-/// The places of columns in a row.
+/// The indices of columns in a row.
 #[derive(Clone, Copy)]
 struct Places {
     bits: GlobalMut<u32>,
-    /// How many bits are before each word.
+    /// Number of bits before each word.
     before: GlobalMut<u32>,
     /// The first word of this block.
     begin: u64,
     /// The word of the row's first column, among those of all columns.
     first: u32,
-    /// Words up to that of the row's last column.
+    /// Number of words up to that of the row's last column.
     words: u32,
 }
 
@@ -80,7 +80,7 @@ impl Places {
             let ones = if own < words { bits.load(begin + u64::from(own)).count_ones() } else { 0 };
             let (of_others, all) = scan_block(ones.into());
             if own < words {
-                // A row has less than 2^32 columns.
+                // A row has fewer than 2^32 columns.
                 before.store(begin + u64::from(own), (found + of_others) as u32);
             }
             found += all;
@@ -89,10 +89,10 @@ impl Places {
         Self { bits, before, begin, first, words }
     }
 
-    /// The place of a column, [`NONE`] if the row lacks it.
+    /// The index of a column, [`NONE`] if the row lacks it.
     ///
     /// # Safety
-    /// The block has met since the row's columns were counted.
+    /// The block has passed a barrier since the row's columns were counted.
     #[inline(always)]
     unsafe fn find(self, column: u32) -> u32 {
         let word = (column / u32::BITS).wrapping_sub(self.first);
@@ -104,7 +104,7 @@ impl Places {
     /// Sets the words to 0.
     ///
     /// # Safety
-    /// The whole block calls it, when it has met, and meets before it uses the words again.
+    /// The whole block calls it after a barrier, and passes another one before it uses the words again.
     #[inline(always)]
     unsafe fn clear(self) {
         let mut word = thread_idx_x();
@@ -120,19 +120,19 @@ impl Places {
 struct Sums<T, O> {
     values: GlobalMut<T>,
     begin: O,
-    /// Those of two turns: while those of one are made, those of the other are taken back.
+    /// The claims of two turns: while those of one are made, those of the other are reset.
     claims: Shared<u32>,
-    /// Claims of a turn: a power of two.
+    /// Number of claims of a turn: a power of two.
     count: u32,
-    /// For each warp, whether it needs another turn.
+    /// Whether each warp needs another turn.
     unfinished: Shared<u32>,
 }
 
 impl<T: GpuScalar, O: Offset> Sums<T, O> {
-    /// Adds products to those places that are not [`NONE`].
+    /// Adds products at those indices that are not [`NONE`].
     ///
     /// # Safety
-    /// The row has the places, all of them different, and no other thread adds to them before the block meets.
+    /// The row has the indices, all of them different, and no other thread adds to them before the next block barrier.
     #[inline(always)]
     unsafe fn add(self, places: [u32; PRODUCTS], products: [T; PRODUCTS]) {
         let sums = for_each_product(|number| {
@@ -146,10 +146,10 @@ impl<T: GpuScalar, O: Offset> Sums<T, O> {
         });
     }
 
-    /// Claims a place for a product, unless one with a smaller number does.
+    /// Claims an index for a product, unless one with a smaller number claims it.
     ///
     /// # Safety
-    /// Others have only done the same since the claims of this turn were taken back.
+    /// Since the claims of this turn were reset, other threads have done nothing else with them.
     #[inline(always)]
     unsafe fn claim(self, claim: u32, product: u32) {
         let mut seen = NONE;
@@ -162,11 +162,11 @@ impl<T: GpuScalar, O: Offset> Sums<T, O> {
         }
     }
 
-    /// Adds the products of a tile that have a place; of those of one place, the first one first. Gives the number of the
+    /// Adds the products of a tile that have an index, those with the same index in order. Returns the number of the
     /// turn after the last, modulo 2.
     ///
     /// # Safety
-    /// The whole block calls it, with the `turn` that it gave last; the row has the places.
+    /// The whole block calls it, with the `turn` that it returned last; the row has the indices.
     #[inline(always)]
     unsafe fn add_in_turns(self, mut turn: u32, mut places: [u32; PRODUCTS], products: [T; PRODUCTS]) -> u32 {
         loop {
@@ -195,7 +195,7 @@ impl<T: GpuScalar, O: Offset> Sums<T, O> {
                 self.unfinished.store(thread_idx_x() / WARP_LANES, left.into());
             }
             sync_threads();
-            // Others have read them, and the next turn does not.
+            // All threads have read these claims, and the next turn does not use them.
             for_each_product(|number| {
                 if first[number] != NONE {
                     self.claims.store(claim_of(first[number]), NONE);
@@ -211,10 +211,10 @@ impl<T: GpuScalar, O: Offset> Sums<T, O> {
     }
 }
 
-/// The last of some entries of A whose products begin at `product` or before.
+/// The last of some entries of A whose products begin at or before `product`.
 ///
 /// # Safety
-/// Those of the first one do.
+/// The products of the first one do.
 #[inline(always)]
 unsafe fn entry_of(begins: Shared<u64>, mut first: u32, mut last: u32, product: u64) -> u32 {
     while first < last {
@@ -228,16 +228,17 @@ unsafe fn entry_of(begins: Shared<u64>, mut first: u32, mut last: u32, product: 
     first
 }
 
-/// The sums of some rows' products, in the order of the left row's entries and, among those of one, of the right row's.
+/// Sums the products of some rows, in the order of the left row's entries and, for each of these, of the right row's.
 ///
 /// # Safety
-/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one, and the
-/// product has the left one's rows, each sorted; `rows` are `count` rows of it, of which none is empty. `bits` has `words`
-/// words of zeros for each block, with a bit for each column of the product, `before` as many. Where the only
-/// element of `repeats` is 0, no row of the right matrix has a column twice. `outside` has one element. Blocks are made of whole warps, with [`shared_bytes`].
+/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one, and
+/// the product has the left one's rows, each sorted; `rows` are `count` rows of it, none of them empty. `bits` has
+/// `words` words of zeros for each block, with a bit for each column of the product, and `before` has as many words. If
+/// the only element of `repeats` is 0, no row of the right matrix has a column twice. `outside` has one element. Blocks
+/// are made of whole warps, with [`shared_bytes`].
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
-    /// Number of rows that are calculated.
+    /// Number of rows to compute.
     count: u32,
     /// Words of bits of a block.
     words: u32,
@@ -261,17 +262,17 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
     offsets: Global<O>,
     /// The columns of the product.
     columns: Global<u32>,
-    /// Zeros before and after.
+    /// Zeros before and after the kernel.
     bits: GlobalMut<u32>,
-    /// Anything before and after.
+    /// Anything before and after the kernel.
     before: GlobalMut<u32>,
     /// The values of the product.
     values: GlobalMut<T>,
-    /// Becomes 1 where the product has no entry at the place of products.
+    /// Becomes 1 if the product lacks an entry that the matrices require.
     outside: GlobalMut<u32>,
 ) {
     let (thread, threads, repeats) = (thread_idx_x(), block_dim_x(), repeats.load(0u32) != 0);
-    // The sums of scans come first.
+    // Shared memory begins with the sums of scans.
     let begins_at = 8 * (threads / WARP_LANES);
     let (begins, origins) = (dynamic::<u64>(begins_at), dynamic::<u64>(begins_at + 8 * threads));
     let claims_at = begins_at + 16 * threads;
@@ -288,7 +289,7 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
         let (begin, end) = (offsets.load(row), offsets.load(row + 1));
         let mut place = begin + O::from(thread);
         while place < end {
-            // Of all numbers, this one added to any other leaves it as it is.
+            // −0 is the number that leaves every other unchanged when added to it.
             values.store(place, -T::ZERO);
             place = place + O::from(threads);
         }
@@ -296,7 +297,7 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
         let sums = Sums { values, begin, claims: made, count: of_turn, unfinished };
         let (mut first, left_end) = (left_offsets.load(row), left_offsets.load(row + 1));
         while first < left_end {
-            // An entry of A for each thread. The products of all are numbered.
+            // One entry of A per thread. The products of all are numbered.
             let (mut length, mut origin) = (0, 0);
             let entry = first + O::from(thread);
             if entry < left_end {
@@ -313,7 +314,7 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
                 let tile_end = all.min(tile + u64::from(threads) * PRODUCTS as u64);
                 let last = entry_of(begins, entry, threads - 1, tile_end - 1);
                 let product_of = |number: usize| tile + u64::from(number as u32 * threads + thread);
-                // A thread that has no product looks at the last one.
+                // A thread without a product loads the last one.
                 let entries = for_each_product(|number| {
                     let product = product_of(number).min(tile_end - 1);
                     let own = entry_of(begins, entry, last, product);
@@ -332,7 +333,7 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
                     if product_of(number) < tile_end { place } else { NONE }
                 });
                 if !repeats && entry == last {
-                    // No two of one place.
+                    // No two products have the same index.
                     sums.add(own_places, products);
                     sync_threads();
                 } else {
@@ -340,7 +341,7 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
                 }
                 (tile, entry) = (tile_end, last);
             }
-            // The entries have been read before the next ones overwrite them.
+            // All entries are read before the next ones overwrite them.
             sync_threads();
             first = first + O::from(threads);
         }

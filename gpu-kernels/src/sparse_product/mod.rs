@@ -1,10 +1,10 @@
-//! The product C of two matrices in CSR, A and B: row i of C is the sum of the rows of B that row i of A names, each times
-//! the entry that names it.
+//! The product C of two matrices in CSR, A and B: row i of C is the sum of the rows of B selected by row i of A, each
+//! times the entry that selects it.
 //!
-//! First the rows of C are put in classes by a bound of their lengths. The different columns of a row are counted and, once
-//! it is known where each row begins, written in ascending order: by a hash table in shared memory, or, of the longest
-//! rows, by a bit for each column in global memory. Then the values are added up in the same ways, each in the order of A's
-//! entries; so their bits are always the same.
+//! First the rows of C are divided into classes by a bound on their lengths. The different columns of a row are counted
+//! and, once the offset of each row is known, written in ascending order: by a hash table in shared memory or, for the
+//! longest rows, by a bit for each column in global memory. Then the values are added up in the same ways, each in the
+//! order of A's entries, so that their bits are always the same.
 
 pub mod classes;
 pub mod long_rows;

@@ -1,4 +1,4 @@
-//! The columns of the rows of a product that have hash tables in shared memory.
+//! The columns of those rows of a product that have hash tables in shared memory.
 
 use cuda_std::shared::dynamic;
 use cuda_std::warp::{WARP_LANES, lane_id, warp_vote_ballot};
@@ -10,14 +10,14 @@ use super::team::Team;
 use crate::Offset;
 
 impl Table {
-    /// Puts the columns of a row's products in the table, each once, and gives the number of those that this thread found
-    /// first.
+    /// Inserts the columns of a row's products into the table, each once, and returns the number of those that this
+    /// thread found first.
     ///
     /// # Safety
-    /// As for [`product_lengths`]; the whole team calls it, and does not touch the table in between.
+    /// As for [`product_lengths`]; the whole team calls it, and does not access the table concurrently.
     #[inline(always)]
     unsafe fn fill<O: Offset>(self, team: Team, together: u32, sides: Sides<O>, row: u32) -> u32 {
-        // The row before has been read.
+        // The table of the previous row has been read.
         team.sync();
         self.clear(team);
         team.sync();
@@ -27,10 +27,10 @@ impl Table {
         found
     }
 
-    /// Moves the columns to the first slots and sorts them, by Batcher's bitonic sort.
+    /// Moves the columns to the first slots and sorts them by Batcher's bitonic sort.
     ///
     /// # Safety
-    /// The whole team calls it, after it has met.
+    /// The whole team calls it, after a barrier of the team.
     #[inline(always)]
     unsafe fn sort(self, team: Team) {
         let count = if team.lanes > WARP_LANES { self.count } else { self.gather(team) };
@@ -55,10 +55,10 @@ impl Table {
         }
     }
 
-    /// Moves the columns to the first slots, behind which empty ones follow up to a power of two, which it gives.
+    /// Moves the columns to the first slots, followed by empty ones up to a power of two, which it returns.
     ///
     /// # Safety
-    /// The whole team calls it, after it has met; it is not more than a warp.
+    /// The whole team calls it, after a barrier of the team; the team is at most a warp.
     #[inline(always)]
     unsafe fn gather(self, team: Team) -> u32 {
         let lanes_before = team.mask & ((1 << lane_id()) - 1);
@@ -66,7 +66,7 @@ impl Table {
         while first < self.count {
             let column = self.slots.load(first + team.lane);
             let there = warp_vote_ballot(team.mask, column != EMPTY) & team.mask;
-            // All have read before one is moved to where another was.
+            // All lanes have read their columns before any of these slots is overwritten.
             team.sync();
             if column != EMPTY {
                 self.slots.store(kept + (there & lanes_before).count_ones(), column);
@@ -85,18 +85,18 @@ impl Table {
     }
 }
 
-/// The number of different columns of some rows of a product.
+/// Counts the different columns of some rows of a product.
 ///
 /// # Safety
-/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one; `rows` are
-/// `count` rows of it, none of which has more than `slots` different columns in the product; `lengths` has an element for
-/// each row of the left matrix. `lanes` is a power of two up to 32, or the threads of a block, which are whole warps;
-/// `together` a power of two up to 32 that divides it, `slots` one from 32 on. There are
-/// [`slots_apart`](super::classes::slots_apart) times 4 bytes of shared memory for each team of `lanes` threads and 4 for each
-/// warp.
+/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one; `rows`
+/// are `count` rows of it, none of which has more than `slots` different columns in the product; `lengths` has an
+/// element for each row of the left matrix. `lanes` is a power of two up to 32, or the number of threads of a block,
+/// which are whole warps; `together` is a power of two up to 32 that divides it, and `slots` a power of two and at
+/// least 32. There are [`slots_apart`](super::classes::slots_apart) times 4 bytes of shared memory per team of `lanes`
+/// threads, and 4 bytes per warp.
 #[kernel(O: [u32, u64])]
 pub unsafe fn product_lengths<O: Offset>(
-    /// Number of rows that are counted.
+    /// Number of rows to count.
     count: u32,
     /// Threads that share a row of the product.
     lanes: u32,
@@ -132,14 +132,14 @@ pub unsafe fn product_lengths<O: Offset>(
     }
 }
 
-/// The different columns of some rows of a product, in ascending order.
+/// Writes the different columns of some rows of a product, in ascending order.
 ///
 /// # Safety
-/// As for [`product_lengths`], but for the memory for each warp; `offsets` say where the columns of each row go among
-/// `columns`, and are as far apart as there are different ones.
+/// As for [`product_lengths`], except for the memory per warp; `offsets` holds the offset of each row in `columns`,
+/// with room for exactly its different columns.
 #[kernel(O: [u32, u64])]
 pub unsafe fn product_columns<O: Offset>(
-    /// Number of rows that are written.
+    /// Number of rows to write.
     count: u32,
     /// Threads that share a row of the product.
     lanes: u32,

@@ -1,4 +1,4 @@
-//! The patterns of the two matrices that are multiplied.
+//! The patterns of the two factors of a product.
 
 use cuda_std::Global;
 use cuda_std::warp::{WARP_LANES, lane_id, warp_shuffle_idx};
@@ -16,8 +16,9 @@ pub(super) struct Sides<O> {
 }
 
 impl<O: Offset> Sides<O> {
-    /// Calls `visit` with the column of each product of a row, shared out among a team: `together` neighbours, a power of two
-    /// that divides the team's lanes in a warp, take a row of B at a time. Which rows, each lane looks up for one entry of A.
+    /// Calls `visit` with the column of each product of a row, divided among a team: `together` neighbouring lanes, a
+    /// power of two that divides the team's lanes in a warp, take a row of B at a time. Each lane looks up the row of B
+    /// for one entry of A.
     ///
     /// # Safety
     /// The matrices are valid, and A has the row. The whole team calls it.
@@ -26,7 +27,8 @@ impl<O: Offset> Sides<O> {
         let lanes = team.lanes.min(WARP_LANES);
         let (lane, warp) = (lane_id() % lanes, team.lane / lanes);
         let (groups, groups_of_warp) = (team.lanes / together, lanes / together);
-        // Groups take entries in turns; the entries of a warp's groups in the first turn are looked up by its first lanes.
+        // Groups take entries in turn; the entries of a warp's groups in the first turn are looked up by its first
+        // lanes.
         let own = lane / groups_of_warp * groups + warp * groups_of_warp + lane % groups_of_warp;
         let (mut first, end) = (self.left_offsets.load(row), self.left_offsets.load(row + 1));
         while first < end {

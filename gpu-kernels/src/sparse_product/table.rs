@@ -5,29 +5,30 @@ use cuda_std::shared::{Shared, dynamic};
 use super::classes::slots_apart;
 use super::team::Team;
 
-/// A slot without a column, and more than all columns.
+/// An empty slot; greater than all columns.
 pub(super) const EMPTY: u32 = u32::MAX;
 
 /// The slots of a team's hash table, one of which stays empty.
 #[derive(Clone, Copy)]
 pub(super) struct Table {
     pub slots: Shared<u32>,
-    /// A power of two from 32 on.
+    /// A power of two, at least 32.
     pub count: u32,
 }
 
 impl Table {
-    /// The tables of a block's teams lie one after the other, from the beginning of its shared memory on.
+    /// The table of a team. The tables of a block's teams are contiguous, from the start of its shared memory.
     #[inline(always)]
     pub fn new(team: Team, slots: u32) -> Self {
         let begin = team.in_block() * slots_apart(slots, team.lanes) * size_of::<u32>() as u32;
         Self { slots: dynamic(begin), count: slots }
     }
 
-    /// Takes all columns out.
+    /// Removes all columns.
     ///
     /// # Safety
-    /// The whole team calls it; it has met since it used the table, and meets before it does so again.
+    /// The whole team calls it; it has passed a barrier since it used the table, and passes another before it does so
+    /// again.
     #[inline(always)]
     pub unsafe fn clear(self, team: Team) {
         let mut slot = team.lane;
@@ -37,17 +38,17 @@ impl Table {
         }
     }
 
-    /// Where the search for a column begins. Fibonacci hashing: columns that follow each other are far apart.
+    /// The slot at which the search for a column begins. Fibonacci hashing: consecutive columns are far apart.
     #[inline(always)]
     fn first_slot(self, column: u32) -> u32 {
         column.wrapping_mul(0x9e37_79b9) >> (self.count.leading_zeros() + 1)
     }
 
-    /// Puts a column in the table; the slot, if it was not there yet. Whether most are there already makes no difference but
-    /// of time: then it looks before it writes.
+    /// Inserts a column into the table, and returns its slot if it is new. `most_are_there` affects only speed: if most
+    /// columns are already present, it reads before it writes.
     ///
     /// # Safety
-    /// The table has an empty slot or the column, and its slots were written before the team met the last time; since then
+    /// The table has an empty slot or the column, and its slots were written before the team's last barrier; since then
     /// threads do nothing else with them.
     #[inline(always)]
     pub unsafe fn insert(self, column: u32, most_are_there: bool) -> Option<u32> {
@@ -70,7 +71,7 @@ impl Table {
     /// The slot of a column, if it is in the table.
     ///
     /// # Safety
-    /// The table has an empty slot, and the team has met since its columns were put in.
+    /// The table has an empty slot, and the team has passed a barrier since its columns were inserted.
     #[inline(always)]
     pub unsafe fn find(self, column: u32) -> Option<u32> {
         let mut slot = self.first_slot(column);

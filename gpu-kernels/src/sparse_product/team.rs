@@ -4,14 +4,14 @@ use cuda_std::shared::Shared;
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, WarpShuffleValue, lane_id, sync_warp, warp_shuffle_xor};
 
-/// The team that a thread is in. All threads of a team call each of its functions together.
+/// The team of a thread. All threads of a team call each of its functions together.
 #[derive(Clone, Copy)]
 pub(crate) struct Team {
-    /// Its threads: a power of two up to 32, or all of a block.
+    /// Number of threads: a power of two up to 32, or all of a block.
     pub lanes: u32,
-    /// The thread's number in it.
+    /// The thread's number in the team.
     pub lane: u32,
-    /// Its lanes in the warp.
+    /// Mask of the team's lanes in the warp.
     pub mask: u32,
 }
 
@@ -36,13 +36,13 @@ impl Team {
         block_idx_x() * (block_dim_x() / self.lanes) + self.in_block()
     }
 
-    /// Teams in the grid.
+    /// Number of teams in the grid.
     #[inline(always)]
     pub fn count(self) -> u32 {
         grid_dim_x() * (block_dim_x() / self.lanes)
     }
 
-    /// Waits until the whole team is here; what its threads wrote before is then seen by all of them.
+    /// Waits until the whole team has arrived; all its threads then see what any of them wrote before.
     ///
     /// # Safety
     /// The whole team calls it.
@@ -56,10 +56,10 @@ impl Team {
         }
     }
 
-    /// The sum of a number over the team. Between two calls the team meets.
+    /// Sums a number over the team, which must pass a barrier between two calls.
     ///
     /// # Safety
-    /// The whole team calls it; where it is more than a warp, `sums` has an element for each warp of the block.
+    /// The whole team calls it; if it is more than a warp, `sums` has an element for each warp of the block.
     #[inline(always)]
     pub unsafe fn sum(self, number: u32, sums: Shared<u32>) -> u32 {
         let mut sum = self.together_in_warp(number, |sum, other| sum + other);
@@ -78,8 +78,8 @@ impl Team {
         sum
     }
 
-    /// What comes of the values of the team's lanes in this warp, for each of them: of two, what `of_two` makes of them in
-    /// either order.
+    /// Reduces the values of the team's lanes in this warp, for each of them; `of_two` combines two values in either
+    /// order.
     ///
     /// # Safety
     /// The whole team calls it.

@@ -1,7 +1,8 @@
 //! The values of the rows of a product whose patterns fit into hash tables in shared memory.
 //!
-//! Lanes of a warp take a row of the product. It puts the row's columns in its table, and adds up in a sum for each slot: one entry
-//! of A after the other, whose products with a row of B have different columns, so that no two lanes meet at a sum. Sums are in the order of A's entries.
+//! One row of the product per team of lanes. The team inserts the row's columns into its table and keeps a sum for each
+//! slot. It takes the entries of A in order; the products of one entry with a row of B have different columns, so no
+//! two lanes access the same sum. Sums are in the order of A's entries.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::block_dim_x;
@@ -21,7 +22,7 @@ struct Products<T, O> {
     end: O,
 }
 
-/// A column of B, [`EMPTY`] if the thread has none, and the value there.
+/// A column of B, or [`EMPTY`] if the thread has none, and its value.
 type Entry<T> = (u32, T);
 
 /// The entries of both matrices.
@@ -35,10 +36,10 @@ struct Entries<T, O> {
 }
 
 impl<T: GpuScalar, O: Offset> Entries<T, O> {
-    /// The products of an entry of A, none where it is not before the `end`.
+    /// The products of an entry of A; none if it is not before `end`.
     ///
     /// # Safety
-    /// A has all entries before the end.
+    /// A has all entries before `end`.
     #[inline(always)]
     unsafe fn products_of(self, entry: O, end: O) -> Products<T, O> {
         if entry >= end {
@@ -52,10 +53,10 @@ impl<T: GpuScalar, O: Offset> Entries<T, O> {
         }
     }
 
-    /// An entry of B, none where it is not before the `end`.
+    /// An entry of B; none if it is not before `end`.
     ///
     /// # Safety
-    /// B has all entries before the end.
+    /// B has all entries before `end`.
     #[inline(always)]
     unsafe fn entry(self, place: O, end: O) -> Entry<T> {
         if place < end { (self.right_columns.load(place), self.right_values.load(place)) } else { (EMPTY, T::ZERO) }
@@ -63,7 +64,7 @@ impl<T: GpuScalar, O: Offset> Entries<T, O> {
 }
 
 impl<T: GpuScalar, O: Offset> Products<T, O> {
-    /// Those that a lane of the team has.
+    /// The products of another lane of the team.
     ///
     /// # Safety
     /// The whole team calls it.
@@ -82,7 +83,7 @@ impl<T: GpuScalar, O: Offset> Products<T, O> {
 struct Sums<T> {
     team: Team,
     table: Table,
-    /// One for each slot of the table.
+    /// One sum for each slot of the table.
     sums: Shared<T>,
     /// Whether a row of B may have a column more than once.
     repeats: bool,
@@ -93,7 +94,8 @@ impl<T: GpuScalar> Sums<T> {
     /// Adds a product, if the thread has one.
     ///
     /// # Safety
-    /// The team has met since the columns were put in, and no other thread adds to the same column before it meets again.
+    /// The team has passed a barrier since the columns were inserted, and no other thread adds to the same column
+    /// before its next barrier.
     #[inline(always)]
     unsafe fn add_one(self, column: u32, product: T) {
         if column == EMPTY {
@@ -106,10 +108,11 @@ impl<T: GpuScalar> Sums<T> {
         }
     }
 
-    /// Adds a product of each thread, if it has one; those of the same column in the order of the lanes.
+    /// Adds a product of each thread that has one; those of the same column in the order of the lanes.
     ///
     /// # Safety
-    /// The whole team calls it, and has met since the columns were put in and since it added others of the same columns.
+    /// The whole team calls it, and has passed a barrier since the columns were inserted and since it added others of
+    /// the same columns.
     #[inline(always)]
     unsafe fn add(self, factor: T, (column, value): Entry<T>) {
         let product = factor * value;
@@ -117,7 +120,7 @@ impl<T: GpuScalar> Sums<T> {
             self.add_one(column, product);
             return;
         }
-        // The first of each column at once, then the second.
+        // The first product of each column in one step, then the second.
         let same = warp_match_any_32(self.team.mask, column);
         let before = (same & ((1 << lane_id()) - 1)).count_ones();
         let mut turn = 0;
@@ -130,16 +133,17 @@ impl<T: GpuScalar> Sums<T> {
         }
     }
 
-    /// Adds up the products of the entries of A from one to another.
+    /// Adds up the products of the entries of A from `first` to `end`.
     ///
     /// # Safety
-    /// The whole team calls it, and has met since the columns were put in; the matrices have the entries.
+    /// The whole team calls it, and has passed a barrier since the columns were inserted; the matrices have the
+    /// entries.
     #[inline(always)]
     unsafe fn add_up<O: Offset>(self, entries: Entries<T, O>, mut first: O, end: O) {
         let team = self.team;
         let (step, lane) = (O::from(team.lanes), O::from(team.lane));
         while first < end {
-            // Each lane looks up an entry of A.
+            // Each lane looks up one entry of A.
             let own = entries.products_of(first + lane, end);
             let mut products = own.of_lane(team, 0);
             let mut entry = entries.entry(products.begin + lane, products.end);
@@ -147,7 +151,7 @@ impl<T: GpuScalar> Sums<T> {
             while more {
                 number += 1;
                 more = number < team.lanes && first + O::from(number) < end;
-                // Those of the next entry are on their way while these are added.
+                // Those of the next entry are in flight while these are added.
                 let (next_products, next_entry) = if more {
                     let next = own.of_lane(team, number);
                     (next, entries.entry(next.begin + lane, next.end))
@@ -160,7 +164,7 @@ impl<T: GpuScalar> Sums<T> {
                     self.add(products.factor, entries.entry(place + lane, products.end));
                     place = place + step;
                 }
-                // Other threads' products come to the same columns next.
+                // Products of other threads go to the same columns next.
                 team.sync();
                 (products, entry) = (next_products, next_entry);
             }
@@ -169,16 +173,17 @@ impl<T: GpuScalar> Sums<T> {
     }
 }
 
-/// The sums of some rows' products, in the order of the left row's entries and, among those of one, of the right row's.
+/// Sums the products of some rows, in the order of the left row's entries and, for each of these, of the right row's.
 ///
 /// # Safety
-/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one, and the
-/// product has the left one's rows, each sorted; `rows` are `count` rows of it, none of which has as many entries as there are
-/// `slots`. Where the only element of `repeats` is 0, no row of the right matrix has a column twice. `outside` has one element.
-/// `lanes` is a power of two up to 32; blocks are made of whole warps; `slots` is a power of two from 32 on. Each team of `lanes` threads has shared memory for a column and a value [`slots_apart`] times.
+/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one, and
+/// the product has the left one's rows, each sorted; `rows` are `count` rows of it, each with fewer entries than
+/// `slots`. If the only element of `repeats` is 0, no row of the right matrix has a column twice. `outside` has one
+/// element. `lanes` is a power of two up to 32; blocks are made of whole warps; `slots` is a power of two and at least
+/// 32. Each team of `lanes` threads has shared memory for [`slots_apart`] columns and values.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_values<T: GpuScalar, O: Offset>(
-    /// Number of rows that are calculated.
+    /// Number of rows to compute.
     count: u32,
     /// Threads that share a row of the product.
     lanes: u32,
@@ -206,7 +211,7 @@ pub unsafe fn product_values<T: GpuScalar, O: Offset>(
     columns: Global<u32>,
     /// The values of the product.
     values: GlobalMut<T>,
-    /// Becomes 1 where the product has no entry at the place of products.
+    /// Becomes 1 if the product lacks an entry that the matrices require.
     outside: GlobalMut<u32>,
 ) {
     let team = Team::new(lanes);
@@ -225,7 +230,7 @@ pub unsafe fn product_values<T: GpuScalar, O: Offset>(
         let mut place = begin + O::from(team.lane);
         while place < end {
             if let Some(slot) = table.insert(columns.load(place), false) {
-                // Of all numbers, this one added to any other leaves it as it is.
+                // −0 is the number that leaves every other unchanged when added to it.
                 sums.store(slot, -T::ZERO);
             }
             place = place + O::from(lanes);
@@ -239,7 +244,7 @@ pub unsafe fn product_values<T: GpuScalar, O: Offset>(
             }
             place = place + O::from(lanes);
         }
-        // The sums have been read before the table is cleared.
+        // All sums are read before the table is cleared.
         team.sync();
         number += team.count();
     }

@@ -1,4 +1,4 @@
-//! The dense blocks of a matrix whose rows are sorted: what BCSR and BELLPACK share.
+//! The dense blocks of a matrix with sorted rows: common parts of BCSR and BELLPACK.
 
 use gpu_kernels::convert::block_rows::{CountBlocks, ListBlocks, ROW_LANES};
 use gpu_kernels::convert::blocks::{CountMarkedBlocks, ListMarkedBlocks, MarkBlocks};
@@ -12,32 +12,32 @@ use crate::memory::Buffer;
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
-/// Entries of one word of bits.
+/// Entries per word of bits.
 const WORD_BITS: usize = u32::BITS as usize;
 
-/// Entries of the longest row with which rows are gone through side by side: then the longest block row takes a millisecond
-/// at most.
+/// Largest number of entries in a row for which rows are processed side by side: then the longest block row takes at
+/// most a millisecond.
 const LONGEST_ROW: u32 = 1024;
 
-/// The blocks of a matrix with sorted rows.
+/// Blocks of a matrix with sorted rows.
 pub(crate) struct Blocks<'a, T: Scalar, K: KernelExecutor> {
     executor: &'a K,
     matrix: &'a Csr<T, K::Memory>,
     size: BlockSize,
-    /// Where rows are long.
+    /// Present if rows are long.
     marks: Option<Marks<K>>,
 }
 
-/// Which entries are the first of their block. Takes 12 bytes for 32 entries, and 4 more for a while.
+/// Which entries are the first of their block. Takes 12 bytes per 32 entries, and temporarily 4 more.
 struct Marks<K: KernelExecutor> {
-    /// A bit for each entry.
+    /// A bit per entry.
     firsts: Array<K, u32>,
-    /// The number of bits before each word.
+    /// Number of bits before each word.
     before: Array<K, u64>,
 }
 
 impl<'a, T: Scalar, K: KernelExecutor> Blocks<'a, T, K> {
-    /// Those of a matrix with sorted rows. Takes 4 bytes a row for a while.
+    /// Finds the blocks of a matrix with sorted rows. Temporarily takes 4 bytes per row.
     pub fn new(executor: &'a K, matrix: &'a Csr<T, K::Memory>, size: BlockSize) -> Result<Self, Error> {
         let is_long = largest(executor, &row_lengths(executor, matrix, 0)?)? > LONGEST_ROW;
         Self::with_marks(executor, matrix, size, is_long)
@@ -53,7 +53,7 @@ impl<'a, T: Scalar, K: KernelExecutor> Blocks<'a, T, K> {
         Ok(Self { executor, matrix, size, marks })
     }
 
-    /// The number of blocks of each block row.
+    /// Returns the number of blocks in each block row.
     pub fn lengths(&self) -> Result<Array<K, u32>, Error> {
         let Self { executor, matrix, size, marks } = self;
         let [rows, height, width] = [matrix.rows(), size.rows(), size.columns()].map(|number| number as u32);
@@ -82,16 +82,16 @@ impl<'a, T: Scalar, K: KernelExecutor> Blocks<'a, T, K> {
                     column_indices: matrix.column_indices().global(),
                     lengths: lengths.global_mut(),
                 };
-                // SAFETY: the matrix is valid and sorted, no block is higher than there are lanes, and there is a length
-                // for each block row.
+                // SAFETY: the matrix is valid and sorted, no block is higher than there are lanes, and there is a
+                // length for each block row.
                 unsafe { launch(*executor, grid(ROW_LANES), kernel) }
             }
         })?;
         Ok(lengths)
     }
 
-    /// The first column of each block; block row by block row, in the order of the columns. The numbers of blocks before
-    /// each block row, and of all, are known.
+    /// Returns the first column of each block, block row by block row, in the order of the columns. `begins` and
+    /// `total` are the numbers of blocks before each block row, and of all.
     pub fn first_columns(&self, begins: &Array<K, u64>, total: u64) -> Result<Array<K, u32>, Error> {
         let Self { executor, matrix, size, marks } = self;
         let [rows, height, width] = [matrix.rows(), size.rows(), size.columns()].map(|number| number as u32);
@@ -137,7 +137,7 @@ impl<'a, T: Scalar, K: KernelExecutor> Blocks<'a, T, K> {
 
 impl<K: KernelExecutor> Marks<K> {
     fn new<T: Scalar>(executor: &K, matrix: &Csr<T, K::Memory>, size: BlockSize) -> Result<Self, Error> {
-        // One more than there are entries, so that what is before the end can be asked, too.
+        // One more than there are entries, so the end can be queried, too.
         let words = matrix.nnz() / WORD_BITS + 1;
         let mut firsts = executor.zeros(words)?;
         let mut counts = executor.zeros(words)?;
@@ -162,21 +162,21 @@ impl<K: KernelExecutor> Marks<K> {
     }
 }
 
-/// How the rows of all blocks are shared out, each in one or more parts.
+/// Division of the rows of all blocks into items, one or more parts per row.
 pub(crate) struct Items<K: KernelExecutor> {
-    /// Where those of each block row begin.
+    /// Offset of the items of each block row.
     pub offsets: Array<K, u32>,
-    /// Their number.
+    /// Number of items.
     pub count: u32,
-    /// How they are shared out among warps.
+    /// Distribution of the items among warps.
     pub intervals: Intervals,
 }
 
 impl<K: KernelExecutor> Items<K> {
-    /// From the number of parts of each row of a block row.
+    /// Creates items from the number of parts per row of each block row.
     ///
     /// # Errors
-    /// When there are 2^32 items.
+    /// When there are 2^32 items or more.
     pub fn new(executor: &K, parts: &Array<K, u32>, size: BlockSize) -> Result<Self, Error> {
         let scan = Scan::new(executor, parts)?;
         let items = u128::from(scan.total()) * size.rows() as u128;
@@ -193,7 +193,7 @@ mod tests {
     use crate::executor::Emulated;
     use crate::format::Offsets;
 
-    /// Rows of different lengths, runs and gaps, with entries of one column twice.
+    /// Rows of different lengths, runs and gaps, with duplicate entries.
     fn matrix(rows: usize) -> Csr<f64> {
         let columns_of =
             |row: usize| (0..row * 13 % 40).map(move |entry| (entry * entry * (row % 5) / 4 + entry) as u32);

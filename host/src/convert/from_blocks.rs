@@ -1,4 +1,4 @@
-//! From dense blocks back to CSR: what BCSR and BELLPACK share.
+//! Conversion of dense blocks back to CSR: common parts of BCSR and BELLPACK.
 
 use cuda_std::launch::{Call, Launch};
 use cuda_std::{Global, GlobalMut};
@@ -18,7 +18,7 @@ pub(crate) trait FromBlocks<T: Scalar> {
     /// Counts the entries of each item.
     fn counts(&self, items: BlockItems, counts: GlobalMut<u32>) -> Call;
 
-    /// Writes the entries of each item, which begin at `begins`, and where each row begins.
+    /// Writes the entries of each item, which begin at `begins`, and the offset of each row.
     fn entries<O: Offset>(&self, items: BlockItems, begins: Global<O>, csr: CsrArrays<T, O>) -> Call;
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct BlockItems {
     pub item_offsets: Global<u32>,
 }
 
-/// The arrays of a matrix in CSR.
+/// Arrays of a matrix in CSR.
 #[derive(Clone, Copy)]
 pub(crate) struct CsrArrays<T, O> {
     pub row_offsets: GlobalMut<O>,
@@ -41,14 +41,15 @@ pub(crate) struct CsrArrays<T, O> {
     pub values: GlobalMut<T>,
 }
 
-/// A matrix of `rows` rows, `columns` columns and `stored` entries in CSR. `parts` tells in how many parts the rows of each
-/// block row are gone through.
+/// Converts a matrix of `rows` rows, `columns` columns and `stored` entries to CSR. `parts` is the number of parts into
+/// which the rows of each block row are divided.
 ///
 /// # Errors
-/// When there are 2^32 parts of rows, memory runs out, or the device fails.
+/// When there are 2^32 parts of rows or more, memory runs out, or the device fails.
 ///
 /// # Safety
-/// The kernels of `blocks` are launched on a valid matrix of this shape, in blocks of `size`, from which `parts` was made.
+/// The kernels of `blocks` must be launched on a valid matrix of this shape, in blocks of `size`, from which `parts`
+/// was made.
 pub(crate) unsafe fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     blocks: &impl FromBlocks<T>,
@@ -84,9 +85,9 @@ pub(crate) unsafe fn into_csr<T: Scalar, K: KernelExecutor>(
             values: values.global_mut(),
         };
         let call = blocks.entries(arguments, begins.global(), csr);
-        // SAFETY: the matrix is valid and the parts behind `items` were made from it, by the caller. `begins` are the sums
-        // of the counts of all items. They add up to `stored`, the length of the new arrays, and there are rows + 1
-        // offsets.
+        // SAFETY: the matrix is valid and the parts behind `items` were made from it, by the caller. `begins` are the
+        // sums of the counts of all items. They add up to `stored`, the length of the new arrays, and there are rows +
+        // 1 offsets.
         unsafe { executor.launch(&Launch { grid, call }) }?;
         row_offsets
     });

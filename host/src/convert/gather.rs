@@ -11,25 +11,24 @@ use crate::memory::{Buffer, HostMemory, Memory, copy};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// The places that the elements of an array go to: each to one, and 0 to those that are left.
+/// Destinations of the elements of an array: one place for each element; the remaining places get 0.
 pub(crate) struct Order<M: Memory> {
     /// Number of elements.
     count: usize,
-    /// Which element is at each place; at those that are left, numbers that no element has, each of them once.
+    /// Index of the element at each place; the remaining places hold indices of no element, each once.
     elements: M::Buffer<u32>,
-    /// Where the rows of a matrix begin that has an entry in each of its first rows, one for each element, and none in the
-    /// others.
+    /// Row offsets of a matrix that has one entry in each of its first rows, one per element, and none in the others.
     row_offsets: M::Buffer<u32>,
-    /// 0 and 1: where the only slice of a sliced matrix of width 1 begins and ends.
+    /// 0 and 1: beginning and end of the only slice of a sliced matrix of width 1.
     slice_begins: M::Buffer<u64>,
 }
 
-/// Places at most: there is an offset more than rows.
+/// Largest number of places: there is one more offset than rows.
 pub(crate) const MOST_PLACES: usize = u32::MAX as usize - 1;
 
 impl<M: Memory> Order<M> {
-    /// Moves an order of `count` elements to an executor. `elements` holds each number below its length once, and at most
-    /// [`MOST_PLACES`].
+    /// Moves an order of `count` elements to an executor. `elements` holds each number below its length once, and has
+    /// at most [`MOST_PLACES`] elements.
     pub fn new<E: Executor<Memory = M>>(executor: &E, count: usize, elements: Vec<u32>) -> Result<Self, Error> {
         let row_offsets = parallel::map(elements.len() + 1, ROWS_AT_ONCE, &|row| row.min(count) as u32)?;
         Ok(Self {
@@ -40,22 +39,22 @@ impl<M: Memory> Order<M> {
         })
     }
 
-    /// Bytes of the arrays.
+    /// Returns the bytes of the arrays.
     pub fn bytes(&self) -> u128 {
         let numbers = self.elements.len() as u128 + self.row_offsets.len() as u128;
         4 * numbers + 8 * self.slice_begins.len() as u128
     }
 }
 
-/// The elements of an array at their places.
+/// Moves the elements of an array to their places.
 pub(crate) struct Gather<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Gather<T> {
     type Operands<'a, M: Memory> = (&'a Order<M>, &'a M::Buffer<T>);
     type Output<M: Memory> = M::Buffer<T>;
 
-    /// As a matrix with an entry in some rows goes into one slice, whose rows have this order. Takes 4 bytes for each place
-    /// besides.
+    /// Works as if a matrix with an entry in some rows were converted to one slice whose rows have this order. Takes 4
+    /// additional bytes per place.
     fn by_kernels<K: KernelExecutor>(
         executor: &K,
         (order, array): Self::Operands<'_, K::Memory>,
@@ -81,8 +80,8 @@ impl<T: Scalar> Operation for Gather<T> {
             new_column_indices: columns.global_mut(),
             new_values: gathered.global_mut(),
         };
-        // SAFETY: the offsets are those of a row for each place, with `count` entries together, of which there are no more than
-        // places. The slice has a place for each row, and `Order` each row once.
+        // SAFETY: the offsets are those of a row for each place, with `count` entries together, of which there are no
+        // more than places. The slice has a place for each row, and `Order` each row once.
         unsafe { launch(executor, executor.device().grid(places as u64), kernel) }?;
         Ok(gathered)
     }

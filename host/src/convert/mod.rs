@@ -1,10 +1,10 @@
-//! Conversions by kernels, on a GPU or the emulator of one: CSR to every format and back, by counting, scanning and
-//! scattering. What the formats share is here; the conversions are among each format's own files.
+//! Conversions by kernels, on a GPU or its emulator: CSR to every format and back, by counting, scanning and
+//! scattering. The common parts are here; the conversions are in the folder of each format.
 //!
 //! They give the same arrays, bit for bit, as the conversions of the formats themselves, which run on the CPU. Memory
-//! is taken for the two formats, and for a workspace that each conversion states; where a conversion has a limit, it
-//! is checked before the new format's arrays are allocated. Matrices stay on the device: only single
-//! numbers come to the host.
+//! is taken for the two formats, and for a workspace that each conversion states; if a conversion has a limit, it is
+//! checked before the new format's arrays are allocated. Matrices stay on the device: only single numbers are copied to
+//! the host.
 
 pub(crate) mod blocks;
 pub(crate) mod from_blocks;
@@ -28,7 +28,7 @@ use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::Memory;
 use crate::real::Scalar;
 
-/// CSR to another format, in an executor's memory.
+/// Conversion of CSR to another format, in an executor's memory.
 struct FromCsr<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for FromCsr<T> {
@@ -47,7 +47,7 @@ impl<T: Scalar> Operation for FromCsr<T> {
     }
 }
 
-/// Any format to CSR, in an executor's memory.
+/// Conversion of any format to CSR, in an executor's memory.
 struct IntoCsr<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for IntoCsr<T> {
@@ -64,12 +64,12 @@ impl<T: Scalar> Operation for IntoCsr<T> {
 }
 
 impl<T: Scalar, M: Memory> Csr<T, M> {
-    /// The matrix in the storage of `format`, converted where it is. The arrays are the same, bit for bit, as
-    /// [`Matrix::try_from_csr`] gives.
+    /// Converts the matrix to the storage of `format`, in its memory. The arrays are the same, bit for bit, as those of
+    /// [`Matrix::try_from_csr`].
     ///
     /// # Errors
-    /// When that would take more than `limit` allows, the matrix is not in the executor's memory, memory runs out, or the
-    /// device fails.
+    /// When the result would exceed `limit`, the matrix is not in the executor's memory, memory runs out, or the device
+    /// fails.
     pub fn convert<E: Executor<Memory = M>>(
         self,
         executor: &E,
@@ -81,7 +81,7 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
 }
 
 impl<T: Scalar, M: Memory> Matrix<T, M> {
-    /// The same matrix in CSR, converted where it is, as [`into_csr`](Matrix::into_csr) does.
+    /// Converts the matrix to CSR, in its memory, as [`into_csr`](Matrix::into_csr) does.
     ///
     /// # Errors
     /// When the matrix is not in the executor's memory, memory runs out, or the device fails.

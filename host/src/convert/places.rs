@@ -1,4 +1,4 @@
-//! What the conversions to DIA, BCSR and BELLPACK share.
+//! Common parts of the conversions to DIA, BCSR and BELLPACK.
 
 use cuda_std::launch::Grid;
 
@@ -7,10 +7,10 @@ use crate::device::WARP_LANES;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 
-/// How many places the warps of one launch have filled: an element for each warp.
+/// Number of slots filled by each warp of one launch.
 pub(crate) struct Filled<'e, K: KernelExecutor> {
     executor: &'e K,
-    /// What each warp writes its count to.
+    /// Array to which each warp writes its count.
     pub counts: Array<K, u32>,
 }
 
@@ -20,7 +20,7 @@ impl<'e, K: KernelExecutor> Filled<'e, K> {
         Ok(Self { executor, counts: executor.unwritten(warps)? })
     }
 
-    /// The sum over all warps.
+    /// Returns the sum over all warps.
     pub fn total(self) -> Result<usize, Error> {
         Ok(Scan::new(self.executor, &self.counts)?.total() as usize)
     }

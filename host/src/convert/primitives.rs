@@ -1,5 +1,5 @@
-//! What conversions share: launches over rows and entries, scans, and numbers that the host has to know before it can
-//! allocate. Of a whole array, nothing comes back to the host but one number.
+//! Common parts of conversions: launches over rows and entries, scans, and numbers that the host needs for allocations.
+//! Only one number per array is copied back to the host.
 
 use cuda_std::launch::{Grid, Kernel, Launch};
 use gpu_kernels::Offset;
@@ -27,38 +27,37 @@ pub unsafe fn launch<K: KernelExecutor>(executor: &K, grid: Grid, kernel: impl K
     unsafe { executor.launch(&Launch::new(grid, kernel)) }
 }
 
-/// The only element of an array.
+/// Returns the only element of an array.
 pub fn one_number<K: KernelExecutor, T: Element>(executor: &K, array: &Array<K, T>) -> Result<T, Error> {
     Ok(executor.download(array)?.first().copied().unwrap_or_default())
 }
 
-/// A scan that has come as far as the sum of all counts: memory for its result can be allocated now. Takes 8 bytes
-/// for each block.
+/// A scan that has computed the sum of all counts: memory for its result can now be allocated. Takes 8 bytes per block.
 pub struct Scan<'a, K: KernelExecutor> {
     executor: &'a K,
     counts: &'a Array<K, u32>,
     grid: Grid,
-    /// Counts of one block.
+    /// Counts per block.
     interval: u32,
-    /// The sum of all counts before each interval.
+    /// Sum of all counts before each interval.
     sums: Array<K, u64>,
     total: u64,
 }
 
 impl<'a, K: KernelExecutor> Scan<'a, K> {
-    /// Adds up the counts.
+    /// Sums the counts.
     ///
     /// # Errors
-    /// When there are 2^32 counts, or the device fails.
+    /// When there are 2^32 counts or more, or the device fails.
     pub fn new(executor: &'a K, counts: &'a Array<K, u32>) -> Result<Self, Error> {
         let (scan, total) = Self::queue(executor, counts)?;
         Ok(Self { total: one_number(executor, &total)?, ..scan })
     }
 
-    /// A scan that takes 0 for the sum of all counts, and that sum, for which nobody has waited.
+    /// Queues a scan; returns it with 0 as the sum of all counts, and separately that sum, without waiting for it.
     ///
     /// # Errors
-    /// When there are 2^32 counts, or the device fails.
+    /// When there are 2^32 counts or more, or the device fails.
     pub(crate) fn queue(executor: &'a K, counts: &'a Array<K, u32>) -> Result<(Self, Array<K, u64>), Error> {
         let (value, limit) = (counts.len() as u128, u32::MAX.into());
         let count = u32::try_from(counts.len()).map_err(|_| Error::TooLarge {
@@ -80,12 +79,12 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
         Ok((Self { executor, counts, grid, interval, sums, total: 0 }, total))
     }
 
-    /// The sum of all counts.
+    /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The sums of all counts before each count and, last, of all, each times `unit`. They must fit.
+    /// Returns the sum of all counts before each count and, last, of all counts, each times `unit`. They must fit.
     pub fn offsets_of<O: Offset + Element>(&self, unit: u32) -> Result<Array<K, O>, Error> {
         let Self { executor, counts, grid, interval, ref sums, .. } = *self;
         if counts.is_empty() {
@@ -105,14 +104,14 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
         Ok(offsets)
     }
 
-    /// The scan, if the counts are the lengths of rows that hold all `stored` entries of a matrix.
+    /// Returns the scan if the counts are the lengths of rows that hold all `stored` entries of a matrix.
     ///
     /// # Errors
-    /// When they are not: a count has 32 bits, and begins anew behind them.
+    /// When they are not: a count has 32 bits, and wraps around beyond them.
     pub fn of_all(self, stored: usize) -> Result<Self, Error> {
         if self.total != stored as u64 {
             let reason = format!(
-                "the rows counted on the device have {} entries together, expected {stored}; none may have 2^32",
+                "the rows counted on the device have {} entries in total, expected {stored}; no row may have 2^32 entries",
                 self.total
             );
             return Err(Error::Structure { format: "CSR", reason });
@@ -120,7 +119,7 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
         Ok(self)
     }
 
-    /// [`offsets_of`](Self::offsets_of) in as many bits as they need.
+    /// Same as [`offsets_of`](Self::offsets_of), in as many bits as they need.
     pub fn offsets(&self, unit: u32) -> Result<Offsets<K::Memory>, Error> {
         Ok(match Offsets::width_for(u128::from(self.total) * u128::from(unit)) {
             4 => Offsets::Narrow(self.offsets_of(unit)?),
@@ -129,7 +128,7 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
     }
 }
 
-/// The largest of some values; 0 if there is none. Takes 4 bytes for each block.
+/// Returns the largest of some values; 0 if there are none. Takes 4 bytes per block.
 pub fn largest<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<u32, Error> {
     let count = values.len() as u32;
     let grid = with_shared_for_each_warp(executor.device().grid(count.into()), 8);
@@ -139,19 +138,19 @@ pub fn largest<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Resul
     one_number(executor, &largest_of_few(executor, &of_blocks)?)
 }
 
-/// [`largest`] of as many values as one block can look at, as an array of one element.
+/// Same as [`largest`], for as many values as one block can process, as an array of one element.
 fn largest_of_few<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<Array<K, u32>, Error> {
     let device = executor.device();
     let grid = Grid { blocks: 1, ..with_shared_for_each_warp(device.grid(1), 8) };
     let mut result = executor.unwritten(1)?;
     let kernel = Largest { count: values.len() as u32, values: values.global(), results: result.global_mut() };
     // SAFETY: `count` is the length of `values`, `result` has the element for the grid's only block, and there are 8
-    // bytes of shared memory for each warp, where the kernel asks for 4.
+    // bytes of shared memory per warp, where the kernel asks for 4.
     unsafe { launch(executor, grid, kernel) }?;
     Ok(result)
 }
 
-/// The number of entries of each row after its first `skipped`; [`u32::MAX`] where there are as many and more.
+/// Returns the number of entries of each row after the first `skipped`; [`u32::MAX`] for that many or more.
 pub(crate) fn row_lengths<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -167,16 +166,16 @@ pub(crate) fn row_lengths<T: Scalar, K: KernelExecutor>(
     Ok(lengths)
 }
 
-/// The number of entries of the longest row; 0 when there is no row. Takes 4 bytes a row.
+/// Returns the number of entries of the longest row; 0 if there are no rows. Takes 4 bytes per row.
 ///
 /// # Errors
-/// When it does not fit in 32 bits, memory runs out, or the device fails.
+/// When it does not fit 32 bits, memory runs out, or the device fails.
 pub(crate) fn longest_row<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
 ) -> Result<u32, Error> {
     match largest(executor, &row_lengths(executor, matrix, 0)?)? {
-        // The kernel says so of every longer row, too.
+        // The kernel reports every longer row the same way.
         u32::MAX => {
             let longest = match matrix.row_offsets() {
                 Offsets::Narrow(_) => u32::MAX.into(),
@@ -192,7 +191,7 @@ pub(crate) fn longest_row<T: Scalar, K: KernelExecutor>(
     }
 }
 
-/// Whether the entries of each row are in the order of their columns. Takes 4 bytes for each block.
+/// Returns whether the entries of each row are in the order of their columns. Takes 4 bytes per block.
 pub(crate) fn rows_sorted<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -200,8 +199,8 @@ pub(crate) fn rows_sorted<T: Scalar, K: KernelExecutor>(
     columns_ascend(executor, matrix, 0)
 }
 
-/// Whether each entry's column is at least by `step`, 0 or 1, above that of the entry before it in its row. Takes 4 bytes for
-/// each block.
+/// Returns whether each entry's column exceeds that of the entry before it in its row by at least `step`, 0 or 1. Takes
+/// 4 bytes per block.
 pub(crate) fn columns_ascend<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -210,7 +209,7 @@ pub(crate) fn columns_ascend<T: Scalar, K: KernelExecutor>(
     Ok(one_number(executor, &queue_columns_ascend(executor, matrix, step)?)? == 0)
 }
 
-/// [`columns_ascend`] on the device, for which nobody has waited: an array with a 0 if they do.
+/// Queues [`columns_ascend`] without waiting for it; returns an array that will hold 0 if they do.
 pub(crate) fn queue_columns_ascend<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,

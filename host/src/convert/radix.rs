@@ -1,4 +1,4 @@
-//! Rows, or whatever else has a number, sorted by another number, the largest first.
+//! Sorts rows, or anything else with a number, by another number, in descending order.
 
 use gpu_kernels::convert::radix::{CountUp, DIGIT_BITS, RadixCounts, RadixScatter};
 
@@ -8,22 +8,22 @@ use crate::executor::KernelExecutor;
 use crate::memory::Buffer;
 use crate::spmv::Intervals;
 
-/// Rows with their numbers.
+/// Rows with their keys.
 pub struct Sorted<K: KernelExecutor> {
-    /// Which row each one is.
+    /// Number of each row.
     pub rows: Array<K, u32>,
-    /// The number of each.
+    /// Key of each row.
     pub keys: Array<K, u32>,
 }
 
-/// Sorts the rows, each of which has its number in `keys`. Rows of the same number keep their order. Takes twice the two
-/// arrays, and a pass for each 5 bits of the largest number.
+/// Sorts the rows by their `keys`, in descending order. Rows of the same key keep their order. Takes twice the two
+/// arrays, and a pass per 5 bits of the largest key.
 pub fn sorted_by<K: KernelExecutor>(executor: &K, keys: Array<K, u32>) -> Result<Sorted<K>, Error> {
     let largest = largest(executor, &keys)?;
     sorted_up_to(executor, keys, largest)
 }
 
-/// [`sorted_by`] of numbers that are `largest` at most.
+/// Same as [`sorted_by`], for keys of at most `largest`.
 pub(crate) fn sorted_up_to<K: KernelExecutor>(
     executor: &K,
     keys: Array<K, u32>,
@@ -32,12 +32,12 @@ pub(crate) fn sorted_up_to<K: KernelExecutor>(
     let count = keys.len() as u32;
     let mut rows = executor.unwritten(keys.len())?;
     let kernel = CountUp { count, numbers: rows.global_mut() };
-    // SAFETY: there are as many numbers as `count` says.
+    // SAFETY: there are `count` numbers.
     unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
     sort(executor, Sorted { rows, keys }, largest)
 }
 
-/// [`sorted_by`] of rows that have an order already.
+/// Same as [`sorted_by`], for rows that already have an order.
 pub(crate) fn sorted_together<K: KernelExecutor>(executor: &K, unsorted: Sorted<K>) -> Result<Sorted<K>, Error> {
     let largest = largest(executor, &unsorted.keys)?;
     sort(executor, unsorted, largest)
@@ -78,8 +78,8 @@ fn sort<K: KernelExecutor>(executor: &K, unsorted: Sorted<K>, largest: u32) -> R
             new_keys: new_keys.global_mut(),
             new_rows: new_rows.global_mut(),
         };
-        // SAFETY: keys and rows, old and new, have `count` elements, and no key is above `largest`. The counts are 32
-        // for each interval and add up to `count`, so `begins` sends each row to a place below that; the grid has a
+        // SAFETY: keys and rows, old and new, have `count` elements, and no key is above `largest`. There are 32 counts
+        // for each interval, which add up to `count`, so `begins` sends each row to an index below that; the grid has a
         // warp for each interval.
         unsafe { launch(executor, grid, kernel) }?;
         std::mem::swap(&mut keys, &mut new_keys);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn rows_of_the_same_number_keep_their_order() {
-        // A multiplier of full period makes the same numbers every time.
+        // A multiplier of full period, which gives the same numbers every time.
         let mixed = |row: u32| row.wrapping_mul(2_654_435_769) >> 7;
         for count in [0, 1, 31, 32, 33, 300, 2000] {
             for limit in [1, 2, 31, 32, 33, 1000, 1 << 20] {

@@ -1,4 +1,4 @@
-//! New values for the entries of a matrix, where a format has them.
+//! Scatters new values to the entries of a matrix in any format.
 
 use std::marker::PhantomData;
 
@@ -14,39 +14,39 @@ use crate::memory::{Buffer, HostMemory, Memory, with_capacity, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// In place of an entry, where a place has none.
+/// Mark of a slot without an entry.
 pub(crate) const NO_ENTRY: u32 = u32::MAX;
 
-/// Where the entries of a matrix are: each at a place of its own, in one array or in two.
+/// Slots of the entries of a matrix: a separate slot for each entry, in one array or in two.
 pub(crate) struct Places<M: Memory> {
     entries: usize,
-    /// Places of each array.
+    /// Number of slots in each array.
     places: [usize; 2],
     order: Order<M>,
 }
 
-/// How the places are kept.
+/// Representation of the slots.
 enum Order<M: Memory> {
-    /// For the host: the entry of each place, or [`NO_ENTRY`]. It writes the places in parallel.
+    /// For the host: the entry of each slot, or [`NO_ENTRY`]. It writes the slots in parallel.
     EntryOfPlace(M::Buffer<u32>),
-    /// For kernels: the place of each entry.
+    /// For kernels: the slot of each entry.
     PlaceOfEntry(M::Buffer<u32>),
-    /// For kernels, where entries that follow each other have places that lie together: [`GROUP`] places at a time.
+    /// For kernels, if consecutive entries have adjacent slots: [`GROUP`] slots at a time.
     Groups(Groups<M>),
 }
 
-/// The groups of places that each chunk of entries has.
+/// Groups of slots of each chunk of entries.
 struct Groups<M: Memory> {
-    /// Where the groups of each chunk begin.
+    /// Offset of the groups of each chunk.
     offsets: M::Buffer<u32>,
-    /// The first place of each, over [`GROUP`].
+    /// First slot of each group, divided by [`GROUP`].
     groups: M::Buffer<u32>,
-    /// The entry within the chunk of each of its places, two in an element.
+    /// Entry within the chunk for each slot of each group, two per element.
     entries: M::Buffer<u32>,
 }
 
 impl<M: Memory> Places<M> {
-    /// Bytes of the arrays.
+    /// Returns the bytes of the arrays.
     pub fn bytes(&self) -> u128 {
         4 * match &self.order {
             Order::EntryOfPlace(numbers) | Order::PlaceOfEntry(numbers) => numbers.len() as u128,
@@ -57,8 +57,8 @@ impl<M: Memory> Places<M> {
     }
 }
 
-/// Makes [`Places`] from the number of entries, the number of places in each array, and the entry of each place, or
-/// [`NO_ENTRY`]. Each entry is at one place; there are [`MOST_PLACES`] at most.
+/// Makes [`Places`] from the number of entries, the number of slots in each array, and the entry of each slot, or
+/// [`NO_ENTRY`]. Each entry has exactly one slot; there are at most [`MOST_PLACES`] slots.
 pub(crate) struct Placement<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Placement<T> {
@@ -97,17 +97,17 @@ impl<T: Scalar> Operation for Placement<T> {
     }
 }
 
-/// Checks that there is an entry, or [`NO_ENTRY`], for each place of the arrays, and none behind.
+/// Checks that there is exactly one entry, or [`NO_ENTRY`], per slot of the arrays.
 fn check_places(places: [usize; 2], entry_at: &[u32]) -> Result<(), Error> {
-    check_length("the entries of places", entry_at.len(), places[0].saturating_add(places[1]))
+    check_length("the entries of the slots", entry_at.len(), places[0].saturating_add(places[1]))
 }
 
-/// With fewer entries in a group on average, groups cost more than they save.
+/// With fewer entries per group on average, groups cost more than they save.
 const FEWEST_OF_GROUP: usize = 2;
 
-/// The groups of places that the entries have, in chunks of `in_chunk`; `None` where they would have few of them each.
+/// Returns the groups of slots of the entries, in chunks of `in_chunk`; `None` if groups would have few entries.
 fn grouped(place_of: &[u32], in_chunk: usize) -> Result<Option<Groups<HostMemory>>, Error> {
-    // The places of a chunk in their order, each with its entry.
+    // Slots of a chunk in order, each with its entry.
     let mut sorted =
         parallel::map(place_of.len(), ROWS_AT_ONCE, &|entry| (place_of[entry], (entry % in_chunk) as u16))?;
     parallel::chunks_mut(&mut sorted, in_chunk, 1, &|(_, places)| places.sort_unstable());
@@ -132,7 +132,7 @@ fn grouped(place_of: &[u32], in_chunk: usize) -> Result<Option<Groups<HostMemory
             *group = places[0].0 / GROUP;
         }
     });
-    // Two entries in an element.
+    // Two entries per element.
     let elements = GROUP as usize / 2;
     let mut entries = zeros::<u32>(count * elements)?;
     let entry_ends = parallel::map(chunks, ROWS_AT_ONCE, &|chunk| ends[chunk] * elements)?;
@@ -153,22 +153,22 @@ fn grouped(place_of: &[u32], in_chunk: usize) -> Result<Option<Groups<HostMemory
     Ok(Some(Groups { offsets, groups, entries }))
 }
 
-/// An order that another executor made.
+/// Returns the error for an order made by another executor.
 fn foreign() -> Error {
     Error::Foreign { what: "the places of entries".into() }
 }
 
-/// Writes new values to the places of their entries, and leaves other places as they are.
+/// Writes new values to the slots of their entries, and leaves other slots unchanged.
 pub(crate) struct Scatter<T>(PhantomData<T>);
 
-/// The operands of [`Scatter`].
+/// Operands of [`Scatter`].
 pub(crate) struct ScatterOperands<'a, T: Scalar, M: Memory> {
     pub places: &'a Places<M>,
     /// A value for each entry.
     pub values: &'a M::Buffer<T>,
-    /// Whether the format marks places without an entry, so that no value may be the mark.
+    /// Whether the format marks slots without an entry, so that no value may be the mark.
     pub marks_absence: bool,
-    /// The values of the matrix, in one array or in two.
+    /// Values of the matrix, in one array or in two.
     pub at_places: ValueArrays<'a, T, M>,
 }
 
@@ -192,9 +192,9 @@ impl<T: Scalar> Operation for Scatter<T> {
             operands;
         let (count, marks_absence, split) = (places.entries as u64, marks_absence.into(), places.places[0] as u32);
         let (from, to) = (values.global(), to.global_mut());
-        // Nothing is behind one array.
+        // If there is only one array, nothing goes to `rest`.
         let rest = rest.map_or(to, |rest| rest.global_mut());
-        // SAFETY: `Placement` gave each entry a place of its own, and saw that they are as many as the arrays have.
+        // SAFETY: `Placement` gave each entry a separate slot, and checked that the arrays have as many slots.
         unsafe {
             match &places.order {
                 Order::Groups(Groups { offsets, groups, entries }) => {
@@ -241,8 +241,8 @@ mod tests {
     use super::*;
     use crate::executor::{Cpu, Emulated, Executor, Reference};
 
-    /// A value for each of some entries, in two arrays of places: `entry_at` gives the entry of a place. One of the values is
-    /// the mark.
+    /// Scatters a value for each entry to two arrays of slots: `entry_at` returns the entry of a slot. One of the
+    /// values is the mark.
     fn check<E: Executor<Memory = HostMemory>>(
         executor: &E,
         places: [u32; 2],
@@ -291,7 +291,7 @@ mod tests {
             let all = if cfg!(miri) { all.min(40) } else { all };
             for entries in [all, all - all / 3, 0] {
                 for second in [0, all / 5] {
-                    // 7 has no factor in common with any number of places.
+                    // 7 has no factor in common with any number of slots.
                     let entry_at = |place: u32| Some(place * 7 % all).filter(|&entry| entry < entries);
                     check_on_all([all - second, second], entries, entry_at);
                 }
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Rows of 27 entries one after the other, at places as in ELL, with one place of padding for each; the last ones in another
+    /// Consecutive rows of 27 entries, in slots as in ELL, with one slot of padding each; the last ones in another
     /// array.
     #[test]
     fn entries_of_neighbouring_rows_go_together() {
@@ -311,7 +311,7 @@ mod tests {
         let Groups { offsets, groups, entries: in_groups } = grouped(&of_entries, 2048).unwrap().unwrap();
         assert_eq!(offsets.len(), entries.div_ceil(2048) as usize + 1);
         assert_eq!((offsets[0], *offsets.last().unwrap() as usize), (0, groups.len()));
-        // 20 bytes for each group, and about 75 rows of a chunk in 10 groups.
+        // 20 bytes per group, and about 75 rows of a chunk in 10 groups.
         assert!(cfg!(miri) || 4 * (groups.len() + in_groups.len()) < 3 * entries as usize);
         check_on_all([entries, rows], entries, entry_at);
         check_on_all([entries - 100.min(entries / 2), rows + 100.min(entries / 2)], entries, entry_at);
@@ -320,10 +320,10 @@ mod tests {
     #[test]
     fn entries_of_other_places_are_refused() {
         let refused = Cpu::new().run::<Placement<f64>>((1, [1, 1], vec![0, NO_ENTRY, NO_ENTRY])).err();
-        assert_eq!(refused.unwrap().to_string(), "the entries of places has length 3, expected 2");
+        assert_eq!(refused.unwrap().to_string(), "the entries of the slots has length 3, expected 2");
         if !cfg!(miri) {
             let refused = Emulated::new(0).run::<Placement<f64>>((1, [1, 1], vec![0])).err();
-            assert_eq!(refused.unwrap().to_string(), "the entries of places has length 1, expected 2");
+            assert_eq!(refused.unwrap().to_string(), "the entries of the slots has length 1, expected 2");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The number that would be at some place if all were sorted, without sorting them.
+//! Selects the number at an index of the sorted order, without sorting.
 
 use cuda_std::warp::WARP_LANES;
 use gpu_kernels::convert::select::{RANGES, RangeCounts, RangeSums};
@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::memory::Buffer;
 
-/// The number at `place`, counted from 0, of all numbers in order: the largest if there are not so many, and 0 if there
-/// is none. Each pass over the numbers leaves a 32nd of the range; takes 128 bytes for each warp.
+/// Returns the number at the zero-based index `place` of all numbers in order: the largest if there are fewer, and 0 if
+/// there are none. Each pass over the numbers reduces the range to a 32nd; takes 128 bytes per warp.
 pub(crate) fn number_at<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>, place: usize) -> Result<u32, Error> {
     let Some(last) = numbers.len().checked_sub(1) else { return Ok(0) };
     let mut place = place.min(last);
@@ -31,7 +31,7 @@ pub(crate) fn number_at<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>
     Ok(least)
 }
 
-/// How many numbers there are in each of [`RANGES`] ranges of 2^`shift`.
+/// Counts the numbers in each of [`RANGES`] ranges of 2^`shift`.
 fn counts<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>, least: u32, shift: u32) -> Result<Vec<u32>, Error> {
     let device = executor.device();
     let count = numbers.len() as u32;
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(number_at(&Emulated::new(1), &vec![], 3).unwrap(), 0);
     }
 
-    /// More warps than the one that adds up what they counted has lanes.
+    /// More warps than the lanes of the warp that sums their counts.
     #[test]
     fn many_warps_count_together() {
         let executor = Emulated::with_size(5, 40, 128, Tuning::new(64, 1).unwrap()).unwrap();

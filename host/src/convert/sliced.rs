@@ -1,4 +1,4 @@
-//! What SELL-P, ELL and the ELL part of HYB have in common: slices of rows.
+//! Slices of rows: common parts of SELL-P, ELL and the ELL part of HYB.
 
 use gpu_kernels::convert::sliced::{COLUMNS_AT_ONCE, CsrFromSliced, SlicedFromCsr, SlicedRowLengths};
 
@@ -10,20 +10,20 @@ use crate::format::{Csr, Offsets};
 use crate::memory::Buffer;
 use crate::real::Scalar;
 
-/// Where the rows are.
+/// Arrangement of the rows.
 pub(crate) struct Slices<'a, K: KernelExecutor> {
     pub rows: usize,
-    /// Rows of a slice.
+    /// Rows per slice.
     pub size: usize,
-    /// The widths of all slices before each one, added up.
+    /// Sum of the widths of all slices before each one.
     pub begins: &'a Array<K, u64>,
-    /// The columns of places of all slices.
+    /// Number of columns of slots of all slices.
     pub columns: u64,
-    /// The row at each position; empty if the rows are in their own order.
+    /// Row at each position; empty if the rows are in their original order.
     pub row_indices: &'a Array<K, u32>,
 }
 
-/// The column and the value of each place.
+/// Column and value of each slot.
 pub(crate) struct Places<T: Scalar, K: KernelExecutor> {
     pub column_indices: Array<K, u32>,
     pub values: Array<K, T>,
@@ -38,12 +38,12 @@ impl<K: KernelExecutor> Slices<'_, K> {
         u32::from(!self.row_indices.is_empty())
     }
 
-    /// Threads that there is work for.
+    /// Returns the number of threads that have work.
     fn work(&self) -> u64 {
         self.columns.div_ceil(COLUMNS_AT_ONCE.into()).saturating_mul(self.size as u64)
     }
 
-    /// The entries of `matrix` in their places, as far as rows have places.
+    /// Stores the entries of `matrix` in their slots, as far as rows have slots.
     pub fn fill<T: Scalar>(&self, executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Places<T, K>, Error> {
         let places = usize::try_from(u128::from(self.columns) * self.size as u128).map_err(|_| {
             let bytes = u128::from(self.columns) * self.size as u128 * (4 + size_of::<T>() as u128);
@@ -66,13 +66,13 @@ impl<K: KernelExecutor> Slices<'_, K> {
                 new_column_indices: column_indices.global_mut(),
                 new_values: values.global_mut(),
             };
-            // SAFETY: the matrix is valid and has the slices' rows; there is a place for each column and row of a slice.
+            // SAFETY: the matrix is valid and has the slices' rows; there is a slot for each column and row of a slice.
             unsafe { launch(executor, grid, kernel) }
         })?;
         Ok(Places { column_indices, values })
     }
 
-    /// The number of entries of each row.
+    /// Returns the number of entries of each row.
     pub fn row_lengths(&self, executor: &K, column_indices: &Array<K, u32>) -> Result<Array<K, u32>, Error> {
         let mut lengths = executor.unwritten(self.rows)?;
         let kernel = SlicedRowLengths {
@@ -89,7 +89,7 @@ impl<K: KernelExecutor> Slices<'_, K> {
         Ok(lengths)
     }
 
-    /// Brings the entries of all places to `to`, each row's to where it begins.
+    /// Copies the entries of all slots to `to`, each row's to its offset.
     pub fn empty<T: Scalar>(
         &self,
         executor: &K,
@@ -112,12 +112,12 @@ impl<K: KernelExecutor> Slices<'_, K> {
                 new_column_indices: to.column_indices.global_mut(),
                 new_values: to.values.global_mut(),
             };
-            // SAFETY: the places are those of a valid matrix in these slices, and its rows have room in `to`.
+            // SAFETY: the slots are those of a valid matrix in these slices, and its rows have room in `to`.
             unsafe { launch(executor, grid, kernel) }
         })
     }
 
-    /// The matrix of these places in CSR, with `stored` entries in so many columns.
+    /// Converts the matrix of these slots to CSR, with `stored` entries in `columns` columns.
     pub fn csr_of<T: Scalar>(
         &self,
         executor: &K,

@@ -1,4 +1,4 @@
-//! Rows of CSR sorted by column, entries of one column in their order.
+//! Sorts rows of CSR by column; entries of one column keep their order.
 
 use gpu_kernels::Offset;
 use gpu_kernels::convert::sort::{FIRST_RUN, MergeRuns, SortRuns};
@@ -12,8 +12,8 @@ use crate::memory::{Buffer, Element};
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
-/// The same matrix with its rows sorted. Where they are already, nothing is done but to look; else it takes a second
-/// copy of the entries, and passes over those of rows of n entries log2(n / 32) + 1 times.
+/// Returns the same matrix with its rows sorted. If they already are, this only checks them; otherwise it takes a
+/// second copy of the entries, and passes log2(n / 32) + 1 times over rows of n entries.
 pub(crate) fn sorted<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
@@ -22,7 +22,7 @@ pub(crate) fn sorted<T: Scalar, K: KernelExecutor>(
         return Ok(matrix);
     }
     let longest = match largest(executor, &row_lengths(executor, &matrix, 0)?)? {
-        // It has as many or more.
+        // It has that many or more.
         u32::MAX => matrix.stored as u64,
         longest => longest.into(),
     };
@@ -78,7 +78,7 @@ fn sort<T: Scalar, K: KernelExecutor, O: Offset + Element>(
             new_values: other.values.global_mut(),
         };
         // SAFETY: the row offsets are those of a valid matrix, by the caller; the other arrays have `stored` elements.
-        // The kernel before left sorted runs of `run` entries in `entries`, and `other` is what it made them from.
+        // The previous kernel left sorted runs of `run` entries in `entries`, and `other` is what it made them from.
         unsafe { launch(executor, grid, kernel) }?;
         std::mem::swap(&mut entries, &mut other);
         run *= 2;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::executor::Emulated;
 
-    /// A matrix with rows of these lengths in `columns` columns, and a value of its own for each entry.
+    /// A matrix with rows of these lengths in `columns` columns, and a different value for each entry.
     fn matrix(lengths: &[u32], columns: u32) -> Csr<f64> {
         let ends = lengths.iter().scan(0, |end, length| {
             *end += length;

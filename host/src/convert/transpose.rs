@@ -1,4 +1,4 @@
-//! The transpose of a matrix in CSR, made where the matrix is.
+//! Transpose of a matrix in CSR, in its memory.
 
 use std::marker::PhantomData;
 
@@ -14,11 +14,11 @@ use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Scalar;
 
-/// Entries that are sorted on the device at the most. Kernels step past the last one by as many as a grid has threads,
-/// 2^30 rounded up to whole blocks, and count in 32 bits.
+/// Largest number of entries that are sorted on the device. Kernels step past the last one by as many as a grid has
+/// threads, 2^30 rounded up to whole blocks, and count in 32 bits.
 const MOST_ENTRIES: usize = (3 << 30) - 1024;
 
-/// The transpose; conjugate if the second operand says so.
+/// The transpose; conjugate if the second operand is `true`.
 struct Transposed<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Transposed<T> {
@@ -40,7 +40,7 @@ impl<T: Scalar> Operation for Transposed<T> {
     }
 }
 
-/// The entries sorted by column. Takes 16 bytes an entry besides the two matrices.
+/// Transposes by sorting the entries by column. Takes 16 bytes per entry besides the two matrices.
 fn by_kernels<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -52,7 +52,7 @@ fn by_kernels<T: Scalar, K: KernelExecutor>(
     let mut keys = executor.unwritten(stored)?;
     let column_indices = matrix.column_indices().global();
     let kernel = TransposedKeys { nnz, columns, column_indices, keys: keys.global_mut() };
-    // SAFETY: the matrix is valid, and has few enough entries; there is a key for each.
+    // SAFETY: the matrix is valid and has few enough entries; there is a key for each.
     unsafe { launch(executor, grid, kernel) }?;
     let Sorted { rows: order, keys } = sorted_by(executor, keys)?;
     let mut row_offsets = executor.unwritten(matrix.columns() + 1)?;
@@ -68,13 +68,13 @@ fn by_kernels<T: Scalar, K: KernelExecutor>(
         row_indices: row_indices.global(),
         new_column_indices: new_column_indices.global_mut(),
     };
-    // SAFETY: there is a row for each entry, and sorting leaves the number of each entry there once.
+    // SAFETY: there is a row for each entry, and sorting keeps the number of each entry exactly once.
     unsafe { launch(executor, grid, kernel) }?;
     drop(row_indices);
     let mut values = executor.unwritten::<T>(stored)?;
     let (count, x, gathered) = (stored as u64, matrix.values().global(), values.global_mut());
     let kernel = Gather { count, elements: order.global(), x, gathered };
-    // SAFETY: there is a value for each entry, and a place for it.
+    // SAFETY: there is a value for each entry, and a slot for it.
     unsafe { launch(executor, grid, kernel) }?;
     if conjugate && T::COMPLEX {
         let kernel = Conjugates { count, parts: values.global_parts_mut() };
@@ -95,17 +95,18 @@ fn on_host<T: Scalar>(matrix: &Csr<T>, conjugate: bool) -> Result<Csr<T>, Error>
 }
 
 impl<T: Scalar, M: Memory> Csr<T, M> {
-    /// The transpose, made where the matrix is: the same arrays, bit for bit, as [`transposed`](Csr::transposed) gives.
-    /// Kernels take 16 bytes an entry besides, and a pass for each 5 bits of the number of columns; of about 3 · 2^30
-    /// entries and more, it is made on the host, and copied there and back.
+    /// Returns the transpose, made in the matrix's memory: the same arrays, bit for bit, as those of
+    /// [`transposed`](Csr::transposed). Kernels take 16 additional bytes per entry, and a pass per 5 bits of the number
+    /// of columns; from about 3 · 2^30 entries on, the transpose is made on the host, and copied there and back.
     ///
     /// # Errors
-    /// When the matrix is another executor's, memory runs out, or the device fails.
+    /// When the matrix belongs to another executor, memory runs out, or the device fails.
     pub fn transposed_on<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
         executor.run::<Transposed<T>>((self, false))
     }
 
-    /// The conjugate transpose, made where the matrix is; of a real matrix, the [transpose](Self::transposed_on).
+    /// Returns the conjugate transpose, made in the matrix's memory; for a real matrix, the
+    /// [transpose](Self::transposed_on).
     ///
     /// # Errors
     /// As for [`transposed_on`](Self::transposed_on).
@@ -121,7 +122,7 @@ mod tests {
     use crate::device::Tuning;
     use crate::executor::Emulated;
 
-    /// A matrix whose rows are not sorted, with entries that are stored more than once, and empty rows.
+    /// A matrix with unsorted rows, duplicate entries, and empty rows.
     fn matrix<T: Scalar>(rows: u32, columns: u32, seed: u32) -> Csr<T> {
         let mixed = |number: u32| (number ^ seed << 20).wrapping_mul(2_654_435_769) >> 9;
         let lengths = (0..rows).map(|row| match mixed(row) % 16 {

@@ -1,4 +1,4 @@
-//! Offsets of 64 bits where a kernel takes several and some have them.
+//! 64-bit offsets for kernels that take several arrays of offsets, some of them wide.
 
 use cuda_std::Global;
 use gpu_kernels::convert::rows::RowLengths;
@@ -9,7 +9,7 @@ use crate::executor::KernelExecutor;
 use crate::format::Offsets;
 use crate::memory::Buffer;
 
-/// Offsets of 64 bits: a matrix's own, or a copy of those of 32.
+/// 64-bit offsets: a matrix's own, or a copy of its 32-bit offsets.
 pub enum WideOffsets<'a, K: KernelExecutor> {
     /// The matrix's own.
     Own(&'a Array<K, u64>),
@@ -18,7 +18,7 @@ pub enum WideOffsets<'a, K: KernelExecutor> {
 }
 
 impl<K: KernelExecutor> WideOffsets<'_, K> {
-    /// What a kernel gets to read.
+    /// Returns the offsets as a kernel reads them.
     pub fn global(&self) -> Global<u64> {
         match self {
             Self::Own(offsets) => offsets.global(),
@@ -27,7 +27,7 @@ impl<K: KernelExecutor> WideOffsets<'_, K> {
     }
 }
 
-/// Offsets of a valid matrix in 64 bits. A copy takes 8 bytes a row.
+/// Returns the offsets of a valid matrix in 64 bits. A copy takes 8 bytes per row.
 pub fn wide<'a, K: KernelExecutor>(executor: &K, offsets: &'a Offsets<K::Memory>) -> Result<WideOffsets<'a, K>, Error> {
     match offsets {
         Offsets::Wide(offsets) => Ok(WideOffsets::Own(offsets)),

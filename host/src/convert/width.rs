@@ -1,6 +1,6 @@
-//! The same launch for offsets of both widths.
+//! The same launch for offsets of either width.
 
-/// Evaluates an expression with the array of offsets, whichever width they have.
+/// Evaluates an expression with the array of offsets of either width.
 macro_rules! each_width {
     ($offsets:expr, $array:ident => $result:expr) => {
         match $offsets {
@@ -11,7 +11,7 @@ macro_rules! each_width {
 }
 pub(crate) use each_width;
 
-/// Makes offsets of the same width: the expression gives the new array.
+/// Makes offsets of the same width: the expression returns the new array.
 macro_rules! same_width {
     ($offsets:expr, $array:ident => $result:expr) => {
         match $offsets {

@@ -7,15 +7,15 @@ use crate::error::Error;
 use crate::memory::HostMemory;
 use crate::parallel;
 
-/// The executor that runs on rayon's threads: the pool it is called from, or the global one. Its results do
-/// not depend on how many they are.
+/// The executor that runs on rayon's threads: the pool it is called from, or the global one. Its results do not depend
+/// on the number of threads.
 #[derive(Clone)]
 pub struct Cpu {
     device: Device,
 }
 
 impl Cpu {
-    /// The executor; there is nothing to set.
+    /// Creates the executor; it has no settings.
     pub fn new() -> Self {
         let threads = parallel::threads();
         let name = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
@@ -39,7 +39,7 @@ impl Default for Cpu {
     }
 }
 
-// SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
+// SAFETY: arrays are vectors, moved and cloned, and the operation is the requested one.
 unsafe impl Executor for Cpu {
     host_memory!();
 
@@ -52,7 +52,7 @@ unsafe impl Executor for Cpu {
     }
 }
 
-/// Bytes of the largest cache of the first core, as Linux tells them.
+/// Bytes of the largest cache of the first core, as reported by Linux.
 fn cache_bytes() -> Option<u64> {
     let sizes = (0..8).filter_map(|level| {
         let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size")).ok()?;

@@ -14,11 +14,11 @@ use crate::device::{Device, Tuning};
 use crate::error::Error;
 use crate::memory::{Element, ElementType, HostMemory};
 
-// Neither crate can take the number from the other: a GPU's kernels are built without the emulator.
+// Neither crate can take the number from the other, since a GPU's kernels are built without the emulator.
 const _: () = assert!(cuda_std::warp::WARP_LANES == warp_emulator::WARP_LANES);
 
-/// The executor that runs the same launches as a GPU, lane by lane on one thread, and checks every access and
-/// every meeting of lanes: [`warp_emulator`] says what for. Its times say nothing about a GPU.
+/// The executor that runs the same launches as a GPU, lane by lane on one thread, and checks every access and every
+/// synchronization of lanes: [`warp_emulator`] lists the checks. Its times say nothing about a GPU.
 #[derive(Clone)]
 pub struct Emulated {
     device: Arc<Device>,
@@ -27,16 +27,16 @@ pub struct Emulated {
 }
 
 impl Emulated {
-    /// An emulator of a small GPU, whose warps and blocks run in an order drawn from `seed`.
+    /// An emulator of a small GPU; the order of warps and blocks is drawn from `seed`.
     pub fn new(seed: u64) -> Self {
         // Two multiprocessors of four warps each: small matrices already need persistent warps.
         Self::of_size(seed, 2, 128, Tuning::SMALL)
     }
 
-    /// An emulator of a GPU with so many multiprocessors and threads on each.
+    /// An emulator of a GPU with `multiprocessors` multiprocessors of `threads_per_multiprocessor` threads each.
     ///
     /// # Errors
-    /// When there is no multiprocessor, or not a whole warp on each.
+    /// When there is no multiprocessor, or each has less than one warp.
     pub fn with_size(
         seed: u64,
         multiprocessors: u32,
@@ -69,31 +69,31 @@ impl Emulated {
         }
     }
 
-    /// The same with other sizes of grids.
+    /// Sets the sizes of grids.
     pub fn with_tuning(mut self, tuning: Tuning) -> Self {
         Arc::make_mut(&mut self.device).tuning = tuning;
         self
     }
 
-    /// The same with blocks that may have so many bytes of shared memory.
+    /// Sets the bytes of shared memory that a block may have.
     pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
         Arc::make_mut(&mut self.device).shared_bytes = Some(bytes);
         self
     }
 
-    /// Draws the order of warps and blocks from another seed: faster than a new emulator. Clones, and plans that were made
-    /// before, keep theirs.
+    /// Draws the order of warps and blocks from another seed, which is faster than creating another emulator. Clones, and
+    /// plans made before, keep theirs.
     pub fn set_seed(&mut self, seed: u64) {
         Arc::make_mut(&mut self.device).name = name(seed);
         self.emulator.set_seed(seed);
     }
 
-    /// How often each kernel has run, by the name of its entry point, since this was asked for last. Clones count together.
+    /// How often each kernel has run since the last call, by the name of its entry point. Clones are counted together.
     pub fn take_launched(&self) -> BTreeMap<String, u64> {
         mem::take(&mut *self.launched()).into_iter().map(|(entry, count)| (entry.to_string(), count)).collect()
     }
 
-    // Counts are whole between any two calls.
+    // Counts are consistent between any two calls.
     fn launched(&self) -> MutexGuard<'_, BTreeMap<Entry, u64>> {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +103,7 @@ fn name(seed: u64) -> String {
     format!("warp emulator, seed {seed}")
 }
 
-// SAFETY: a kernel is run before the call returns, and arrays are vectors.
+// SAFETY: a kernel runs before the call returns, and arrays are vectors.
 unsafe impl KernelExecutor for Emulated {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         let Launch { grid, call } = launch;
@@ -111,7 +111,7 @@ unsafe impl KernelExecutor for Emulated {
         if call.arguments().places().iter().any(|place| matches!(place, Place::Device(_))) {
             return Err(Error::Foreign { what: entry.to_string() });
         }
-        // SAFETY: the caller's promise; arrays on devices were refused.
+        // SAFETY: the caller's promise; arrays on devices were rejected.
         self.emulator.run(&entry.to_string(), *grid, &|| unsafe { call.run() })?;
         *self.launched().entry(*entry).or_default() += 1;
         Ok(())
@@ -129,11 +129,11 @@ unsafe impl KernelExecutor for Emulated {
     }
 }
 
-// SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
+// SAFETY: arrays are vectors, moved and cloned, and the operation is the requested one.
 unsafe impl Executor for Emulated {
     host_memory!();
 
-    // An array may lie where one was that nobody had written; this one holds what it holds.
+    // An array may lie where an unwritten one was; this one's elements are initialized.
     fn hear_of(&self, bytes: &[u8]) {
         self.emulator.remember(bytes);
     }

@@ -1,4 +1,4 @@
-//! An executor of the host that is chosen when the program runs.
+//! An executor of the host that is chosen at run time.
 
 use super::cpu::Cpu;
 use super::emulated::Emulated;
@@ -10,19 +10,20 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::memory::HostMemory;
 
-/// One of the executors whose arrays are the host's own. What is generic over executors is compiled once for all three.
+/// One of the executors whose arrays are in host memory. Code that is generic over executors is compiled once for all
+/// three.
 #[derive(Clone)]
 pub enum HostExecutor {
     /// In twice the working precision, on one thread.
     Reference(Reference),
     /// On all cores.
     Cpu(Cpu),
-    /// By the GPU's kernels.
+    /// With the GPU's kernels.
     Emulated(Emulated),
 }
 
 impl HostExecutor {
-    /// Which one it is.
+    /// The executor's name.
     pub fn name(&self) -> ExecutorName {
         match self {
             Self::Reference(_) => ExecutorName::Reference,
@@ -50,7 +51,7 @@ impl From<Emulated> for HostExecutor {
     }
 }
 
-// SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
+// SAFETY: arrays are vectors, moved and cloned, and the operation is the requested one.
 unsafe impl Executor for HostExecutor {
     host_memory!();
 

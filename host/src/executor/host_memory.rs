@@ -1,7 +1,7 @@
-//! What executors share whose arrays are the host's own.
+//! Code shared by executors whose arrays are in host memory.
 
-/// The part of [`Executor`](super::Executor) that moves arrays: all of it is free where arrays are vectors. The executor
-/// hears of each array that it gets or gives.
+/// The part of [`Executor`](super::Executor) that moves arrays, which costs nothing where arrays are vectors. The executor
+/// is notified of each array that it receives or returns.
 macro_rules! host_memory {
     () => {
         type Memory = $crate::memory::HostMemory;

@@ -1,4 +1,4 @@
-//! Where an operation runs. One file an executor; what they run is in [`operation`].
+//! Executors: where operations run. Each has a file of its own; operations are in [`operation`].
 
 mod cpu;
 #[cfg(feature = "cuda")]

@@ -21,13 +21,13 @@ pub enum ExecutorName {
     Cpu,
     /// [`Emulated`].
     Emulated,
-    /// `Cuda`; there with the feature `cuda`.
+    /// `Cuda`; requires the feature `cuda`.
     Cuda,
 }
 
-/// Work that can be done on any executor.
+/// Work that can run on any executor.
 pub trait ExecutorVisitor {
-    /// What comes of it.
+    /// The result.
     type Output;
 
     /// Does the work.
@@ -38,7 +38,7 @@ impl ExecutorName {
     /// Every executor.
     pub const ALL: &[Self] = &[Self::Reference, Self::Cpu, Self::Emulated, Self::Cuda];
 
-    /// The name, as [`FromStr`] takes it.
+    /// The name, as accepted by [`FromStr`].
     pub fn name(self) -> &'static str {
         match self {
             Self::Reference => "reference",
@@ -48,10 +48,10 @@ impl ExecutorName {
         }
     }
 
-    /// Makes the executor of this name and does `work` on it.
+    /// Creates the executor with this name and does `work` on it.
     ///
     /// # Errors
-    /// When there is no such executor on this machine.
+    /// When the executor is not available on this machine.
     pub fn with<V: ExecutorVisitor>(self, work: V) -> Result<V::Output, Error> {
         match self {
             Self::Reference => Ok(work.visit(&HostExecutor::from(Reference::new()))),

@@ -1,8 +1,8 @@
-//! What an executor is, and what an operation is.
+//! Executors and operations.
 //!
-//! An [`Executor`] is memory, a way to run operations, and a clock. An [`Operation`] says how it is done by kernels and how
-//! on the host. Neither lists the other: a new operation is one file and runs on every executor, and a new executor
-//! runs every operation.
+//! An [`Executor`] is memory, a way to run operations, and a clock. An [`Operation`] defines how it runs as kernels and how
+//! on the host. Neither lists the other: a new operation is one file and runs on every executor, and a new executor runs
+//! every operation.
 
 use std::time::{Duration, Instant};
 
@@ -17,76 +17,76 @@ use crate::memory::{self, Buffer, Element, HostMemory, Memory};
 pub enum Arithmetic {
     /// In the working precision, in parallel.
     Parallel,
-    /// In twice the working precision, one element after the other.
+    /// In twice the working precision, sequentially.
     Compensated,
 }
 
-/// Something to do with arrays in an executor's memory, such as a product or a conversion.
+/// An operation on arrays in an executor's memory, such as a product or a conversion.
 ///
 /// The types that implement it are markers: they have no values, and [`Executor::run`] takes one as its type parameter.
 pub trait Operation {
-    /// What it works on.
+    /// The operands.
     type Operands<'a, M: Memory>;
-    /// What comes of it.
+    /// The result.
     type Output<M: Memory>;
 
-    /// Does it by kernels.
+    /// Runs the operation with kernels.
     ///
     /// # Errors
-    /// When the operands do not fit each other, memory runs out, or the device fails.
+    /// When the operands' sizes do not match, memory runs out, or the device fails.
     fn by_kernels<K: KernelExecutor>(
         executor: &K,
         operands: Self::Operands<'_, K::Memory>,
     ) -> Result<Self::Output<K::Memory>, Error>;
 
-    /// Does it on the host.
+    /// Runs the operation on the host.
     ///
     /// # Errors
-    /// When the operands do not fit each other, or memory runs out.
+    /// When the operands' sizes do not match, or memory runs out.
     fn on_host(
         arithmetic: Arithmetic,
         operands: Self::Operands<'_, HostMemory>,
     ) -> Result<Self::Output<HostMemory>, Error>;
 }
 
-/// Memory, a way to run operations on it, and a clock. It is a handle: a clone shares the device, its memory and its queue
-/// with the original, and costs a few counters.
+/// Memory, a way to run operations on it, and a clock. An executor is a handle: a clone shares the device, its memory and
+/// its queue with the original, and costs a few counters.
 ///
-/// Threads can share an executor, and matrices and plans on it can move between threads. What threads queue at the same
-/// time on one executor is done in some order, each call as a whole.
+/// Threads can share an executor, and matrices and plans on it can move between threads. Calls that threads make
+/// concurrently on one executor are queued in some order, each call as a whole.
 ///
 /// Calls may return before the work is done; [`download`](Self::download), [`synchronize`](Self::synchronize)
 /// and [`time`](Self::time) wait for it.
 ///
 /// # Safety
-/// Operations trust the arrays of a matrix, which are checked when it is made. So what moves and copies arrays must give
-/// back what they held, of the same length, [`run`](Self::run) must run the operation it is asked for, and nothing else may
-/// change the arrays. Of its [`Memory`], [`Buffer::len`](crate::memory::Buffer::len) is always the same for an array, and
-/// [`global`](crate::memory::Buffer::global) is that many elements of that array, of which
-/// [`global_parts`](crate::memory::Buffer::global_parts) are the parts.
+/// Operations trust the arrays of a matrix, which are checked when it is made. Functions that move or copy arrays must
+/// therefore return the same elements at the same length, [`run`](Self::run) must run the requested operation, and nothing
+/// else may change the arrays. In its [`Memory`], [`Buffer::len`](crate::memory::Buffer::len) must be constant for an array,
+/// [`global`](crate::memory::Buffer::global) must be exactly the elements of that array, and
+/// [`global_parts`](crate::memory::Buffer::global_parts) their parts.
 pub unsafe trait Executor: Clone + Send + Sync + 'static {
-    /// Where its arrays live.
+    /// The memory that holds its arrays.
     type Memory: Memory;
 
-    /// What it keeps of work that it [repeats](Self::repeat); empty at first.
+    /// Recordings of [repeated](Self::repeat) work; empty at first.
     type Recording: Default + Send;
 
-    /// What it runs on.
+    /// The device that it runs on.
     fn device(&self) -> &Device;
 
-    /// What the kernel with this entry point takes of a multiprocessor; none where no such kernel exists, or none that
-    /// is compiled for the device.
+    /// The resources that the kernel with this entry point needs on a multiprocessor; `None` if the kernel does not
+    /// exist, or is not compiled for the device.
     fn kernel_resources(&self, _entry: &str) -> Option<KernelResources> {
         None
     }
 
-    /// Moves an array into its memory. Free where that is the host's.
+    /// Moves an array into the executor's memory. Costs nothing if that is host memory.
     ///
     /// # Errors
     /// When memory runs out.
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
 
-    /// Copies an array of the host's into its memory.
+    /// Copies an array from host memory into the executor's memory.
     ///
     /// # Errors
     /// When memory runs out.
@@ -94,43 +94,43 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         self.upload(memory::copy(array)?)
     }
 
-    /// An array of zeros in its memory.
+    /// An array of zeros in the executor's memory.
     ///
     /// # Errors
     /// When memory runs out.
     fn zeros<T: Element>(&self, length: usize) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
 
-    /// Copies an array back.
+    /// Copies an array to the host.
     ///
     /// # Errors
-    /// When the array is another executor's, memory runs out, or the device fails.
+    /// When the array belongs to another executor, memory runs out, or the device fails.
     fn download<T: Element>(&self, array: &<Self::Memory as Memory>::Buffer<T>) -> Result<Vec<T>, Error>;
 
-    /// Copies an array within its memory.
+    /// Copies an array within the executor's memory.
     ///
     /// # Errors
-    /// When the array is another executor's, or memory runs out.
+    /// When the array belongs to another executor, or memory runs out.
     fn duplicate<T: Element>(
         &self,
         array: &<Self::Memory as Memory>::Buffer<T>,
     ) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
 
-    /// Copies an array into another one of the same length, which stays where it is: a [recording](Self::repeat) that uses
-    /// it goes on with the new elements.
+    /// Copies an array into another one of the same length, in place: a [recording](Self::repeat) that uses the destination
+    /// continues with the new elements.
     ///
     /// # Errors
-    /// When an array is another executor's, the lengths differ, or the device fails. But for the latter, the array copied to
-    /// is then what it was.
+    /// When an array belongs to another executor, the lengths differ, or the device fails. Unless the device fails, the
+    /// destination is then unchanged.
     fn copy<T: Element>(
         &self,
         from: &<Self::Memory as Memory>::Buffer<T>,
         to: &mut <Self::Memory as Memory>::Buffer<T>,
     ) -> Result<(), Error>;
 
-    /// Copies some elements of an array to the host, from `first` on: meant for a few.
+    /// Copies `to.len()` elements of an array, from `first` on, to the host; meant for a few elements.
     ///
     /// # Errors
-    /// When the array is another executor's or has no such elements, or the device fails.
+    /// When the array belongs to another executor or is too short, or the device fails.
     fn read<T: Element>(
         &self,
         array: &<Self::Memory as Memory>::Buffer<T>,
@@ -140,11 +140,11 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         self.read_during(array, first, to, &mut || Ok(()))
     }
 
-    /// [`read`](Self::read) of the elements as they are now, with `work` done meanwhile: where work is queued, it waits for
-    /// them and not for what `work` has queued, if they are few.
+    /// As [`read`](Self::read) of the current elements, with `work` done meanwhile: if work is queued, this waits for the
+    /// elements but, if they are few, not for the work that `work` queues.
     ///
     /// # Errors
-    /// As for [`read`](Self::read), and those of the work.
+    /// As for [`read`](Self::read) and for the work.
     fn read_during<T: Element>(
         &self,
         array: &<Self::Memory as Memory>::Buffer<T>,
@@ -157,7 +157,7 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         work()
     }
 
-    /// Copies elements over those of an array, from `first` on: meant for a few.
+    /// Overwrites elements of an array, from `first` on; meant for a few elements.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -173,23 +173,23 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         self.copy(&self.upload(all)?, array)
     }
 
-    /// Takes note of an array in the host's memory that it did not make and that an operation is going to use.
+    /// Notifies the executor of an array in host memory that it did not create and that an operation is about to use.
     #[doc(hidden)]
     fn hear_of(&self, _bytes: &[u8]) {}
 
-    /// Runs an operation on arrays in its memory.
+    /// Runs an operation on arrays in the executor's memory.
     ///
     /// # Errors
-    /// Those of the operation, and when an array is another executor's.
+    /// As for the operation, and when an array belongs to another executor.
     fn run<O: Operation>(&self, operands: O::Operands<'_, Self::Memory>) -> Result<O::Output<Self::Memory>, Error>;
 
-    /// Does `work` as often as `times` says, one time after the other. An executor may keep in `recording` what the work
-    /// launches, and from then on launch the same without doing the work: so the work launches the same every time, on
-    /// the same arrays, and what it does on the host besides may happen fewer times. A recording belongs to one work; where
-    /// nothing can be kept, because the work allocates or waits for a result, it is done every time.
+    /// Does `work` `times` times in sequence. An executor may record the launches of the work in `recording`, and from then
+    /// on repeat these without calling `work`: the work must therefore launch the same kernels every time, on the same
+    /// arrays, and whatever else it does on the host may happen fewer times. A recording belongs to one work. Work that
+    /// allocates or waits for a result cannot be recorded, and is called every time.
     ///
     /// # Errors
-    /// Those of the work, and when the device fails.
+    /// As for the work, and when the device fails.
     fn repeat(
         &self,
         _recording: &mut Self::Recording,
@@ -199,7 +199,7 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         (0..times).try_for_each(|_| work())
     }
 
-    /// Waits until all work is done.
+    /// Blocks until all queued work has finished.
     ///
     /// # Errors
     /// When the device fails.
@@ -207,15 +207,15 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Whether times on it tell how fast anything else is: not those of an emulator.
+    /// Whether its times are representative of other machines' speed; false for an emulator.
     fn times_tell(&self) -> bool {
         true
     }
 
-    /// How long `work` takes on the device.
+    /// Measures how long `work` takes on the device.
     ///
     /// # Errors
-    /// Those of the work, and when the device fails.
+    /// As for the work, and when the device fails.
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
         let start = Instant::now();
         work()?;
@@ -224,35 +224,36 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
     }
 }
 
-/// An executor that runs the kernels themselves: a GPU, or the emulator of one.
+/// An executor that runs the kernels themselves: a GPU or its emulator.
 ///
 /// # Safety
-/// [`launch`](Self::launch) runs this kernel on this grid after those before it, keeps it for a recording, or fails;
-/// [`unwritten`](Self::unwritten) and [`zeros`](Executor::zeros) give arrays of the length asked for that nobody else has,
-/// whose [`global`](crate::memory::Buffer::global) is their memory; and the [`device`](Executor::device) is always the same.
+/// [`launch`](Self::launch) must run this kernel on this grid after those launched before, keep it for a recording, or fail;
+/// [`unwritten`](Self::unwritten) and [`zeros`](Executor::zeros) must return arrays of the requested length that are not
+/// shared, and whose [`global`](crate::memory::Buffer::global) is their memory; and the [`device`](Executor::device) must
+/// always be the same.
 pub unsafe trait KernelExecutor: Executor {
-    /// Runs a kernel after those that were launched before; it may return before the kernel is done. A grid without
-    /// blocks is nothing to do.
+    /// Runs a kernel after those launched before; the call may return before the kernel is done. Launching a grid
+    /// without blocks does nothing.
     ///
     /// # Errors
     /// When an array among the arguments is not in this executor's memory, or the device fails.
     ///
     /// # Safety
-    /// What the kernel's `# Safety` section demands, of arrays that live until the kernel is done: this executor's own do,
-    /// because freeing one comes after what was launched before. On a GPU the executor has an entry point of the kernel's
-    /// name, and it was compiled from this kernel.
+    /// The conditions of the kernel's `# Safety` section must hold, for arrays that live until the kernel is done. This
+    /// executor's own arrays do, since they are freed after earlier launches. On a GPU, the executor must have an entry
+    /// point with the kernel's name, compiled from this kernel.
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error>;
 
-    /// Whether what this thread launches is kept for later instead of being run.
+    /// Whether this thread's launches are recorded instead of run.
     fn records(&self) -> bool {
         false
     }
 
-    /// Runs several kernels, one after the other.
+    /// Runs several kernels in order.
     ///
     /// # Errors
-    /// As for [`launch`](Self::launch). Where an array among the arguments of any is not in this executor's memory, none is
-    /// run; otherwise those after the one that fails are not.
+    /// As for [`launch`](Self::launch). If an array among the arguments of any kernel is not in this executor's memory, none
+    /// is run; otherwise those after the one that fails are not run.
     ///
     /// # Safety
     /// As for [`launch`](Self::launch), for each.
@@ -261,7 +262,7 @@ pub unsafe trait KernelExecutor: Executor {
         launches.iter().try_for_each(|launch| unsafe { self.launch(launch) })
     }
 
-    /// An array in its memory whose elements mean nothing until a kernel writes them.
+    /// An array in the executor's memory whose elements are unspecified until a kernel writes them.
     ///
     /// # Errors
     /// When memory runs out.

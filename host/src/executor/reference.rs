@@ -1,4 +1,4 @@
-//! One row after the other, in twice the working precision: slow, plain, and what the others are held to.
+//! Row by row, in twice the working precision: slow, simple, and the standard for the others.
 
 use super::host_memory::host_memory;
 use super::operation::{Arithmetic, Executor, Operation};
@@ -13,7 +13,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The executor; there is nothing to set.
+    /// Creates the executor; it has no settings.
     pub fn new() -> Self {
         let name = "one thread, compensated".into();
         Self {
@@ -35,7 +35,7 @@ impl Default for Reference {
     }
 }
 
-// SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
+// SAFETY: arrays are vectors, moved and cloned, and the operation is the requested one.
 unsafe impl Executor for Reference {
     host_memory!();
 

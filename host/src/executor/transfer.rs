@@ -1,4 +1,4 @@
-//! Ways of whole matrices into an executor's memory, and out of it.
+//! Transfer of whole matrices into an executor's memory, and out of it.
 
 use super::operation::Executor;
 use crate::error::{Error, check_length};
@@ -6,7 +6,7 @@ use crate::format::{Csr, Matrix, Offsets};
 use crate::memory::{Buffer, Element, HostMemory, Memory, Transfer, zeros};
 use crate::real::Scalar;
 
-/// The way into an executor's memory.
+/// Transfer into an executor's memory.
 pub(crate) struct Upload<'e, E>(pub &'e E);
 
 impl<E: Executor> Transfer<HostMemory, E::Memory> for Upload<'_, E> {
@@ -15,7 +15,7 @@ impl<E: Executor> Transfer<HostMemory, E::Memory> for Upload<'_, E> {
     }
 }
 
-/// The way out of an executor's memory.
+/// Transfer out of an executor's memory.
 pub(crate) struct Download<'e, E>(pub &'e E);
 
 impl<E: Executor> Transfer<E::Memory, HostMemory> for Download<'_, E> {
@@ -24,7 +24,7 @@ impl<E: Executor> Transfer<E::Memory, HostMemory> for Download<'_, E> {
     }
 }
 
-/// Copies an array over another one of the same length. One that is borrowed stays as it is, and a copy takes its place.
+/// Copies an array over another one of the same length. A borrowed destination is left unchanged and replaced by a copy.
 pub(crate) fn overwrite<T: Element, E: Executor>(
     executor: &E,
     from: &<E::Memory as Memory>::Buffer<T>,
@@ -63,13 +63,13 @@ impl<T: Scalar> Csr<T> {
 }
 
 impl<T: Scalar, M: Memory> Csr<T, M> {
-    /// The pattern in the host's memory, all of whose values are 0.
+    /// The pattern in host memory, with all values 0.
     ///
     /// # Errors
-    /// When the matrix is another executor's, memory runs out, or the device fails.
+    /// When the matrix belongs to another executor, memory runs out, or the device fails.
     pub(crate) fn pattern_to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Csr<T>, Error> {
         let (offsets, columns) = (self.row_offsets().to_host(executor)?, executor.download(self.column_indices())?);
-        // Nothing is written there, and so nothing is taken.
+        // Zeros that are never written take no memory.
         Ok(Csr::from_valid(self.rows(), self.columns(), offsets, columns, zeros(self.nnz())?))
     }
 }

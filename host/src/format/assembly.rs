@@ -1,5 +1,5 @@
-//! Matrices in CSR from entries that come some at a time, twice: to count those of each row, and then to put each in its
-//! place. Next to the matrix this takes no memory for each row or entry.
+//! Matrices in CSR from entries that arrive in batches, twice: first to count those of each row, then to store each at
+//! its position. Besides the matrix, this takes no memory per row or entry.
 
 use super::{Csr, Offsets, check_shape};
 use crate::error::Error;
@@ -7,10 +7,10 @@ use crate::memory::{Element, collect, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// How often some entries are passed over at the same time, at most.
+/// Largest number of concurrent passes over the entries.
 const MOST_PASSES: usize = 8;
 
-/// Entries in one place: their rows, their columns, their values.
+/// A batch of entries: rows, columns, values.
 #[doc(hidden)]
 pub type TripletSlices<'a, T> = (&'a [u32], &'a [u32], &'a [T]);
 
@@ -19,23 +19,22 @@ pub type TripletSlices<'a, T> = (&'a [u32], &'a [u32], &'a [T]);
 pub struct RowCounts {
     rows: usize,
     columns: usize,
-    /// The count of a row is one place behind that of its number.
+    /// The count of row r is at index r + 1.
     counts: Offsets,
 }
 
-/// A matrix whose entries are put in their places.
+/// A matrix that is being filled with entries.
 pub struct Assembly<T> {
     rows: usize,
     columns: usize,
-    /// Where the next entry of a row goes is one place behind that of its number. When there is none left, that
-    /// is where the row after it begins.
+    /// Next position of row r, at index r + 1. Once the row is full, it is the beginning of the next row.
     next: Offsets,
     column_indices: Vec<u32>,
     values: Vec<T>,
 }
 
 impl RowCounts {
-    /// No entry, of at most so many.
+    /// Starts with no entries, and room for counts up to `most_entries`.
     ///
     /// # Errors
     /// When the shape cannot be indexed, or memory runs out.
@@ -48,7 +47,7 @@ impl RowCounts {
         Ok(Self { rows, columns, counts })
     }
 
-    /// The counts of rows of which `lengths` has the numbers of entries.
+    /// Creates the counts of rows that have `lengths` entries.
     ///
     /// # Errors
     /// When the shape cannot be indexed, or memory runs out.
@@ -62,10 +61,10 @@ impl RowCounts {
         Ok(counted)
     }
 
-    /// Counts entries, given by their rows, which lie in several parts. In parallel.
+    /// Counts entries, given by their rows, in several parts. Runs in parallel.
     ///
     /// # Errors
-    /// When memory runs out; some may have been counted then.
+    /// When memory runs out; some entries may already have been counted.
     ///
     /// # Panics
     /// When a row is not below the number of rows.
@@ -76,7 +75,7 @@ impl RowCounts {
         }
     }
 
-    /// Where the entries of each row begin that were counted, one row after the other.
+    /// Returns the beginning of each row's counted entries, in order of rows.
     pub fn into_offsets(mut self) -> Offsets {
         match &mut self.counts {
             Offsets::Narrow(counts) => sum(counts),
@@ -85,7 +84,7 @@ impl RowCounts {
         self.counts
     }
 
-    /// A matrix with room for the entries that were counted.
+    /// Returns a matrix with room for the counted entries.
     ///
     /// # Errors
     /// When memory runs out.
@@ -100,10 +99,10 @@ impl RowCounts {
 }
 
 impl<T: Scalar> Assembly<T> {
-    /// Puts entries in their places, which lie in several parts; those of a row keep their order. In parallel.
+    /// Stores the entries of several parts at their positions; those of a row keep their order. Runs in parallel.
     ///
     /// # Errors
-    /// When a row has more entries than were counted, or none was counted so far down.
+    /// When a row has more entries than were counted, or is beyond the last counted row.
     pub fn place(&mut self, parts: &[TripletSlices<'_, T>]) -> Result<(), Error> {
         let Self { next, column_indices, values, .. } = self;
         match next {
@@ -112,19 +111,19 @@ impl<T: Scalar> Assembly<T> {
         }
     }
 
-    /// The matrix, each row sorted by column, and entries of one place added up in the order in which they came. The
-    /// columns must have been below their number.
+    /// Returns the matrix, each row sorted by column, and duplicates summed in the order of their arrival. All columns
+    /// must be below the number of columns.
     ///
     /// # Errors
-    /// When there were fewer entries than were counted, or memory runs out.
+    /// When fewer entries arrived than were counted, or memory runs out.
     pub fn finish(self) -> Result<Csr<T>, Error> {
         let mut matrix = self.placed()?;
         matrix.sort_and_sum()?;
         Ok(matrix)
     }
 
-    /// The matrix, each row sorted by column; entries of one place stay, in the order in which they came. The columns must
-    /// have been below their number.
+    /// Returns the matrix, each row sorted by column; duplicates stay, in the order of their arrival. All columns must
+    /// be below the number of columns.
     ///
     /// # Errors
     /// As for [`finish`](Self::finish).
@@ -134,7 +133,7 @@ impl<T: Scalar> Assembly<T> {
         Ok(matrix)
     }
 
-    /// The matrix, its entries where they were put.
+    /// Returns the matrix with its entries as they were placed.
     fn placed(self) -> Result<Csr<T>, Error> {
         let Self { rows, columns, next, column_indices, values } = self;
         next.check("CSR", "row", rows, values.len())?;
@@ -142,7 +141,7 @@ impl<T: Scalar> Assembly<T> {
     }
 }
 
-/// A number of places, 32 or 64 bits wide.
+/// A count of entries, 32 or 64 bits wide.
 trait Offset: Element {
     fn to_usize(self) -> usize;
     fn from_usize(places: usize) -> Self;
@@ -168,10 +167,10 @@ impl Offset for u64 {
     }
 }
 
-/// The first and the last row of a part.
+/// First and last row of a part.
 type RowRange = (u32, u32);
 
-/// The first and the last row of each part, and those of all of them; nothing when there is no entry.
+/// Returns the first and the last row of each part, and those of all parts; `None` if there are no entries.
 fn row_ranges(parts: &[&[u32]]) -> Result<Option<(Vec<RowRange>, usize, usize)>, Error> {
     let of_part = |part: usize| {
         parts[part].iter().fold((u32::MAX, 0), |(first, last): (u32, u32), &row| (first.min(row), last.max(row)))
@@ -182,7 +181,7 @@ fn row_ranges(parts: &[&[u32]]) -> Result<Option<(Vec<RowRange>, usize, usize)>,
     Ok(both.map(|(first, last)| (ranges, first as usize, last as usize)))
 }
 
-/// Adds to the counts of rows. Each thread takes a range of rows, and picks them out of all parts.
+/// Adds to the counts of rows. Each thread takes a range of rows and picks their entries out of all parts.
 fn count<O: Offset>(counts: &mut [O], parts: &[&[u32]]) -> Result<(), Error> {
     let Some((ranges, first, last)) = row_ranges(parts)? else { return Ok(()) };
     let counts = &mut counts[first..=last];
@@ -208,7 +207,7 @@ fn set<O: Offset>(counts: &mut [O], lengths: &[usize]) {
     counts.iter_mut().zip(lengths).for_each(|(count, &length)| *count = O::from_usize(length));
 }
 
-/// Turns the number of entries of each row into where it begins; the number of all entries.
+/// Turns the number of entries of each row into the row's beginning; returns the number of all entries.
 fn begins<O: Offset>(counts: &mut [O]) -> usize {
     counts.iter_mut().fold(0, |begin, count| {
         let end = begin + count.to_usize();
@@ -217,7 +216,7 @@ fn begins<O: Offset>(counts: &mut [O]) -> usize {
     })
 }
 
-/// Turns numbers into the sums of all up to them.
+/// Replaces each number by the sum of all up to it.
 fn sum<O: Offset>(numbers: &mut [O]) {
     numbers.iter_mut().fold(0, |sum, number| {
         *number = O::from_usize(sum + number.to_usize());
@@ -229,14 +228,14 @@ fn sum<O: Offset>(numbers: &mut [O]) {
 struct Share<'a, O, T> {
     first_row: usize,
     next: &'a mut [O],
-    /// The place that the arrays begin with.
+    /// First position of the arrays.
     first_place: usize,
     column_indices: &'a mut [u32],
     values: &'a mut [T],
 }
 
-/// Puts entries in their places. Each thread takes a range of rows, and picks them out of all parts in order, so that
-/// a row's entries keep their order for any number of threads.
+/// Stores entries at their positions. Each thread takes a range of rows and picks their entries out of all parts in
+/// order, so a row's entries keep their order for any number of threads.
 fn place<O: Offset, T: Scalar>(
     next: &mut [O],
     column_indices: &mut [u32],
@@ -259,14 +258,14 @@ fn place<O: Offset, T: Scalar>(
     filled.into_iter().collect()
 }
 
-/// Parts of some rows, with about as many places in each; nothing when the places do not ascend.
+/// Splits some rows into shares with about equally many positions; returns `None` if the positions do not ascend.
 fn shares<'a, O: Offset, T: Scalar>(
     mut first_row: usize,
     mut next: &'a mut [O],
     column_indices: &'a mut [u32],
     values: &'a mut [T],
 ) -> Option<Vec<Share<'a, O, T>>> {
-    // What is before the next place of a row is full, so its place can stand for where it begins.
+    // Everything before the next position of a row is full, so that position can stand for the row's beginning.
     let mut first_place = next.first()?.to_usize();
     let places = next.last()?.to_usize().checked_sub(first_place)?;
     let mut column_indices = column_indices.get_mut(first_place..)?;
@@ -292,7 +291,7 @@ fn shares<'a, O: Offset, T: Scalar>(
 }
 
 impl<O: Offset, T: Scalar> Share<'_, O, T> {
-    /// Puts the entries of these rows in their places; nothing when there is none left.
+    /// Stores the entries of these rows at their positions; returns `None` if no position is left.
     fn fill(&mut self, (rows, columns, values): &TripletSlices<'_, T>) -> Option<()> {
         for ((&row, &column), &value) in rows.iter().zip(*columns).zip(*values) {
             if let Some(next) = self.next.get_mut((row as usize).wrapping_sub(self.first_row)) {

@@ -1,5 +1,5 @@
-//! Dense blocks (Choi, Singh & Vuduc 2010, §4.1 and §6.4): their sizes, which blocks of a matrix hold an entry, and
-//! how a block is stored.
+//! Dense blocks (Choi, Singh & Vuduc 2010, §4.1 and §6.4): their sizes, the non-empty blocks of a matrix, and how a
+//! block is stored.
 
 use gpu_kernels::block::word_length;
 
@@ -12,10 +12,10 @@ use crate::real::Scalar;
 
 /// Work that is compiled for each block size.
 pub(crate) trait BlockVisitor {
-    /// What comes of it.
+    /// The result of the work.
     type Output;
 
-    /// Does the work for blocks of `R` × `C`; `SIZE` is the same for kernels.
+    /// Does the work for blocks of `R` × `C`; `SIZE` encodes the same size for kernels.
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Self::Output;
 }
 
@@ -31,17 +31,17 @@ macro_rules! define_sizes {
             /// Every size.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// Rows of a block.
+            /// Returns the number of rows of a block.
             pub const fn rows(self) -> usize {
                 match self { $(Self::$name => $rows),* }
             }
 
-            /// Columns of a block.
+            /// Returns the number of columns of a block.
             pub const fn columns(self) -> usize {
                 match self { $(Self::$name => $columns),* }
             }
 
-            /// Does the work that is compiled for this size.
+            /// Runs the code compiled for this size.
             pub(crate) fn visit<V: BlockVisitor>(self, visitor: V) -> V::Output {
                 match self { $(Self::$name => visitor.visit::<{ $rows * 10 + $columns }, $rows, $columns>()),* }
             }
@@ -57,13 +57,13 @@ impl Parameter for BlockSize {
     }
 }
 
-/// The size of blocks that a file holds.
+/// Returns the block size that a file holds.
 pub(super) fn block_size(rows: usize, columns: usize) -> Result<BlockSize, String> {
     BlockSize::from_sides(rows, columns)
-        .ok_or_else(|| format!("blocks of {rows} x {columns}, which is no size of them"))
+        .ok_or_else(|| format!("blocks of {rows} x {columns}, which is not a supported size"))
 }
 
-/// What a format with blocks of a size is called: a prefix, and the size. For [`gpu_kernels::block_sizes!`].
+/// Name of a format with blocks of a given size: a prefix, then the size. For [`gpu_kernels::block_sizes!`].
 macro_rules! name_with_size {
     (($prefix:literal, $size:expr) $($name:ident $rows:literal $columns:literal),*) => {
         match $size { $(BlockSize::$name => concat!($prefix, $rows, "x", $columns)),* }
@@ -71,7 +71,7 @@ macro_rules! name_with_size {
 }
 pub(super) use name_with_size;
 
-/// The list of a strategy with each block size, made of one by a constant function.
+/// Strategies of all block sizes, each made from its size by a `const fn`.
 macro_rules! of_each_size {
     ($Strategy:ident, $of_size:path) => {{
         const OF_EACH_SIZE: [$Strategy; BlockSize::ALL.len()] = {
@@ -89,29 +89,29 @@ macro_rules! of_each_size {
 pub(super) use of_each_size;
 
 impl BlockSize {
-    /// The size with this number of rows and columns, if there is one.
+    /// Returns the size with this number of rows and columns, if it exists.
     pub fn from_sides(rows: usize, columns: usize) -> Option<Self> {
         Self::ALL.iter().copied().find(|size| (size.rows(), size.columns()) == (rows, columns))
     }
 
-    /// Places of a block.
+    /// Returns the number of slots in a block.
     pub const fn places(self) -> usize {
         self.rows() * self.columns()
     }
 
-    /// Bytes of a block with values of `V` and its column index.
+    /// Returns the bytes of a block with values of `V`, including its column index.
     pub(super) fn bytes<V>(self) -> u128 {
         (self.places() * size_of::<V>() + 4) as u128
     }
 }
 
-/// Block columns, a page of them, that are sorted by merging rows.
+/// Largest number of block columns, one page of them, that are sorted by merging rows.
 const MERGED: usize = 1024;
 
-/// Block rows whose blocks a thread counts at a time.
+/// Block rows per task when counting blocks.
 const BLOCK_ROWS_COUNTED_AT_ONCE: usize = 256;
 
-/// The number of blocks of each block row. In parallel.
+/// Returns the number of blocks in each block row. Runs in parallel.
 ///
 /// # Errors
 /// When memory runs out.
@@ -128,7 +128,7 @@ pub(super) fn block_row_lengths<T: Scalar>(matrix: &Csr<T>, size: BlockSize) -> 
     Ok(lengths)
 }
 
-/// The block columns where a block row has entries, in order.
+/// Collects the block columns in which a block row has entries, in order.
 ///
 /// # Errors
 /// When memory runs out.
@@ -142,7 +142,7 @@ pub(crate) fn block_columns<T: Scalar>(
     block_columns_of(rows.map(|row| &matrix.column_indices()[matrix.range(row)]), size, block_columns)
 }
 
-/// The block columns where rows with these columns have entries, in order.
+/// Collects the block columns in which rows with these columns have entries, in order.
 ///
 /// # Errors
 /// When memory runs out.
@@ -159,7 +159,7 @@ pub(crate) fn block_columns_of<'a>(
             block_columns.push(column / width);
         }
     }
-    // The stable sort merges rows that are already in order, but takes memory for many columns.
+    // The stable sort merges rows that are already in order, but needs extra memory for many columns.
     if block_columns.len() <= MERGED {
         block_columns.sort()
     } else {
@@ -169,13 +169,13 @@ pub(crate) fn block_columns_of<'a>(
     Ok(())
 }
 
-/// The rows of a block row, of so many.
+/// Returns the rows of a block row in a matrix of `rows` rows.
 pub(crate) fn rows_of_block(rows: usize, size: BlockSize, block_row: usize) -> std::ops::Range<usize> {
     let first = block_row * size.rows();
     first..rows.min(first + size.rows())
 }
 
-/// A block, and where its values are: its words are `distance` apart, the first at `start`.
+/// A block and the location of its values: its words are `distance` apart, the first at `start`.
 #[derive(Clone, Copy)]
 pub(super) struct StoredBlock {
     pub first_column: u32,
@@ -184,14 +184,14 @@ pub(super) struct StoredBlock {
 }
 
 impl StoredBlock {
-    /// Where the value of a place is.
+    /// Returns the index of a slot's value.
     #[inline]
     pub fn index(self, place: usize, word_length: usize) -> usize {
         self.start + place / word_length * self.distance + place % word_length
     }
 }
 
-/// Writes blocks. Kept from block row to block row for its memory.
+/// Writes blocks. Reused from block row to block row for its memory.
 pub(super) struct Writer<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     size: BlockSize,
@@ -204,9 +204,8 @@ impl<'a, T: Scalar> Writer<'a, T> {
         Self { matrix, size, block_columns: Vec::new(), blocks: Vec::new() }
     }
 
-    /// Writes the values of a block row, whose blocks are stored where `place` says for their number and their
-    /// first column, into places that hold the mark so far. Entries of one place add up, in order. Gives the
-    /// number of places that have an entry.
+    /// Writes the values of a block row into slots that all hold the mark. `place` maps a block's number and first
+    /// column to where it is stored. Duplicates are summed in order. Returns the number of occupied slots.
     ///
     /// # Errors
     /// When memory runs out.
@@ -242,8 +241,8 @@ impl<'a, T: Scalar> Writer<'a, T> {
     }
 }
 
-/// Checks the blocks of one block row: in order, each where a block can be and with an entry, none of which is outside
-/// the matrix. Gives the number of entries.
+/// Checks the blocks of one block row: they are in order, on block boundaries and non-empty, and no entry is outside
+/// the matrix. Returns the number of entries.
 pub(super) fn check_blocks<T: Scalar>(
     [rows, columns]: [usize; 2],
     size: BlockSize,
@@ -276,7 +275,7 @@ pub(super) fn check_blocks<T: Scalar>(
                 }
                 entries += 1;
             } else if !same_bits(&[value], &[T::ABSENT]) {
-                return fail("has a NaN that is kept for the mark".into());
+                return fail("has a NaN that is reserved for the mark".into());
             }
         }
         if entries == 0 {
@@ -287,10 +286,10 @@ pub(super) fn check_blocks<T: Scalar>(
     Ok(stored)
 }
 
-/// The first columns and the values of some blocks.
+/// First columns and values of a run of blocks.
 pub(super) type Piece<'a, T> = (&'a mut [u32], &'a mut [T]);
 
-/// Cuts arrays of blocks, one of an element a block and one of `places`, into pieces of so many blocks each.
+/// Splits two arrays over blocks, with one and with `places` elements per block, into pieces of `blocks` blocks each.
 ///
 /// # Errors
 /// When memory runs out.
@@ -309,7 +308,7 @@ pub(super) fn pieces<'a, T>(
     collect(blocks.map(piece))
 }
 
-/// The entries of one row of a block row, as column and value, by column.
+/// Returns the entries of one row of a block row, as column and value, in column order.
 pub(super) fn entries_of_row<T: Scalar>(
     blocks: impl Iterator<Item = StoredBlock>,
     size: BlockSize,
@@ -331,7 +330,7 @@ pub(super) fn entries_of_row<T: Scalar>(
 mod tests {
     use super::*;
 
-    /// Two full 2 × 2 blocks, one of them at an odd place for any other size, and a lone entry twice.
+    /// Two full 2 × 2 blocks, one of them misaligned for any other size, and a lone entry, stored twice.
     fn matrix() -> Csr<f64> {
         let rows = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4];
         let columns = [3, 2, 2, 3, 0, 1, 1, 0, 4, 4];

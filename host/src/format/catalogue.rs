@@ -1,4 +1,4 @@
-//! Every format by name, and what each says of itself.
+//! All formats by name, and the properties of each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
-/// Makes a list of all formats of the strategies' lists of a name, storage after storage.
+/// Makes a list of all formats from the strategies' lists called `$OF_STRATEGY`, storage by storage.
 macro_rules! list_formats {
     ($LIST:ident, $OF_STRATEGY:ident, [$($(#[$condition:meta])* $Name:ident $(($payload:ident))? = $module:ident,)*]) => {
         const $LIST: &[Format] = {
@@ -54,13 +54,13 @@ macro_rules! list_formats {
 
 macro_rules! define_format {
     ([$($(#[$condition:meta])* $Name:ident $(($payload:ident: $Payload:ty))? = $module:ident $about:literal,)*]) => {
-        /// How a matrix is stored and multiplied: a storage, and with it a strategy or parameters where there are several.
+        /// How a matrix is stored and multiplied: a storage, plus a strategy or parameters where there are several.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Format {
             $(#[doc = $about] $(#[$condition])* $Name $(($Payload))?,)*
-            /// Whichever of the others is the fastest for a matrix on a device, as [`select`](crate::select) finds out. A
-            /// [`Plan`](crate::Plan) takes it, and is one of those then.
+            /// Whichever of the others is the fastest for a matrix on a device, as [`select`](crate::select)
+            /// determines. A [`Plan`](crate::Plan) accepts it and then uses one of those.
             Auto,
         }
 
@@ -72,20 +72,21 @@ macro_rules! define_format {
 formats!([define_format] {});
 
 impl Format {
-    /// Every format but [`Auto`](Self::Auto), which is none of its own, with its strategies and parameters that have names.
+    /// Every format with its named strategies and parameters, except [`Auto`](Self::Auto), which is not a format of its
+    /// own.
     pub const ALL: &[Self] = ALL_FORMATS;
 
-    /// Formats that stand for all where trying all would take too long: each way to store a matrix and to multiply it,
+    /// Formats that represent all where trying all would take too long: each way to store and to multiply a matrix,
     /// without all block sizes, strip heights and splits.
     pub const STANDARD: &[Self] = STANDARD_FORMATS;
 
-    /// The name, as [`FromStr`] takes it. One of [`ALL`](Self::ALL) is its name; any other has parameters besides, which
-    /// [`Display`](fmt::Display) shows as well.
+    /// Returns the name, as [`FromStr`] takes it. A format in [`ALL`](Self::ALL) is fully described by its name; any
+    /// other also has parameters, which [`Display`](fmt::Display) shows as well.
     pub fn name(self) -> &'static str {
         with_strategy!(self, strategy => strategy.name(), auto => "auto")
     }
 
-    /// The parameters that can follow the name of one of [`ALL`](Self::ALL), as [`FromStr`] takes them:
+    /// Returns the parameters that can follow the name of a format in [`ALL`](Self::ALL), as [`FromStr`] takes them:
     /// `sell-p:slice=32,sigma=256`.
     pub fn parameters(self) -> Vec<Parameter> {
         with_strategy!(
@@ -95,65 +96,67 @@ impl Format {
         )
     }
 
-    /// The name of the storage format alone; see [`shares_arrays`](Self::shares_arrays).
+    /// Returns the name of the storage format alone; see [`shares_arrays`](Self::shares_arrays).
     pub fn storage(self) -> &'static str {
         with_strategy!(self, strategy => strategy.storage(), auto => "any")
     }
 
-    /// Whether a place of the format stands for a row and a column, so that it can hold one entry only: the conversion
-    /// then sums duplicates in their order, and what comes back has sorted rows.
+    /// Returns whether a slot of the format stands for a row and a column and so holds one entry only: the conversion
+    /// then sums duplicates in their order, and converting back yields sorted rows.
     pub fn sums_duplicates(self) -> bool {
         with_strategy!(self, strategy => strategy.sums_duplicates(), auto => false)
     }
 
-    /// Whether where entries are depends on their values, as where pairs of equal ones are stored once.
+    /// Returns whether the positions of entries depend on their values, as where pairs of equal entries are stored
+    /// once.
     pub(crate) fn looks_at_values(self) -> bool {
         with_strategy!(self, strategy => strategy.looks_at_values(), auto => false)
     }
 
-    /// Whether the entries of a row come back to CSR sorted by column, and those of one column in the order that they
-    /// had. With any other format they keep the order of CSR.
+    /// Returns whether converting back to CSR sorts the entries of each row by column, keeping the order of duplicates.
+    /// With any other format they keep the order of CSR.
     pub fn sorts_rows(self) -> bool {
         with_strategy!(self, strategy => strategy.sorts_rows(), auto => false)
     }
 
-    /// Whether the same call gives the same bits every time on the same device, on every executor.
+    /// Returns whether repeated calls on the same device give the same bits, on every executor.
     pub fn reproducible(self) -> bool {
-        // The tests hold every format to its label, under many schedules of the emulator.
+        // The tests hold every format to this, under many schedules of the emulator.
         with_strategy!(self, strategy => strategy.reproducible(), auto => true)
     }
 
-    /// Whether [`Plan::apply_multivector`](crate::Plan::apply_multivector) works in this format, on every executor: in
-    /// all but COO-16 and the clustered ones. The reference executor does it in any format. The result has the same bits
-    /// every time.
+    /// Returns whether [`Plan::apply_multivector`](crate::Plan::apply_multivector) supports this format on every
+    /// executor: all but COO-16 and the clustered formats. The reference executor supports any format. The result has
+    /// the same bits every time.
     pub fn multiplies_multivectors(self) -> bool {
         with_strategy!(self, strategy => strategy.multiplies_multivectors(), auto => false)
     }
 
-    /// Whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) works in this format, on every executor: in
-    /// all of CSR and COO. The reference executor does it in any format.
+    /// Returns whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) supports this format on every
+    /// executor: all formats of CSR and COO. The reference executor supports any format.
     pub fn multiplies_transposed(self) -> bool {
         with_strategy!(self, strategy => strategy.multiplies_transposed(), auto => false)
     }
 
-    /// Whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) gives the same bits every time on the same
-    /// device, on every executor that can do it with the matrix itself. Kernels add to y atomically, so it does not where
-    /// there is one; with a [stored](crate::Transposed::Stored) transpose it does.
+    /// Returns whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) gives the same bits every time on the
+    /// same device, on every executor that can multiply by the matrix itself. Kernels for the transpose add to y
+    /// atomically, so formats that have one are not reproducible; a [stored](crate::Transposed::Stored) transpose is.
     pub fn reproducible_transposed(self) -> bool {
         !self.multiplies_transposed()
     }
 
-    /// The format that this one stands for with `matrix`: [`CSR_AUTOMATIC`](Self::CSR_AUTOMATIC) is
+    /// Returns the format that this one stands for with `matrix`: [`CSR_AUTOMATIC`](Self::CSR_AUTOMATIC) is
     /// [`CSR_LOAD_BALANCED_ATOMIC`](Self::CSR_LOAD_BALANCED_ATOMIC) for more than 10^6 rows or a row of more than 64
-    /// entries, otherwise [`CSR_SCALAR`](Self::CSR_SCALAR) (Anzt et al. 2020, Algorithm 2); any other format is itself, and so is
-    /// [`Auto`](Self::Auto), which depends on the device. O(rows).
+    /// entries, otherwise [`CSR_SCALAR`](Self::CSR_SCALAR) (Anzt et al. 2020, Algorithm 2); any other format is itself,
+    /// including [`Auto`](Self::Auto), which depends on the device. O(rows).
     pub fn resolve<T: Scalar>(self, matrix: &Csr<T>) -> Self {
         self.resolved_by(matrix.rows(), || matrix.longest_row())
     }
 
-    /// Bytes that the arrays of `matrix` take in this format with values of `V`; of [`Auto`](Self::Auto) those of CSR,
-    /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), with blocks
-    /// O(nnz log(longest row)), for SELL-16 up to 64 nnz, and clustered O(nnz) on one thread.
+    /// Returns the bytes that the arrays of `matrix` take in this format with values of `V`; for [`Auto`](Self::Auto)
+    /// those of CSR, its starting point. Nothing is converted. O(rows), except O(nnz + rows + columns) for DIA, O(nnz
+    /// log(longest row)) for formats of blocks, up to 64 nnz for SELL-16, and O(nnz) on one thread for clustered
+    /// formats.
     ///
     /// # Errors
     /// When memory runs out, or a row has more columns than the format can hold.
@@ -161,19 +164,19 @@ impl Format {
         with_strategy!(self, strategy => strategy.bytes::<T, V>(matrix), auto => Ok(matrix.bytes_with::<V>()))
     }
 
-    /// The longest chain of additions that any product of a row of `length` entries goes through, on any executor:
-    /// the k of the error bound γ_k, before the roundings of the product itself, of α and of β.
+    /// Returns the longest chain of additions in any product of a row of `length` entries, on any executor: the k of
+    /// the error bound γ_k, before the roundings of the product itself, of α and of β.
     pub fn longest_chain(self, length: usize) -> usize {
-        // Auto is any of those that it stands for.
+        // Auto is one of the formats that it stands for.
         with_strategy!(self, strategy => strategy.longest_chain(length), auto => length)
     }
 
-    /// That this format is none of its own, where one is needed.
+    /// Returns the error that this format stands for others, where a specific one is needed.
     pub(crate) fn stands_for_others(self) -> Error {
-        Error::structure(self.storage(), format!("{self} stands for other formats, and none was chosen"))
+        Error::structure(self.storage(), format!("{self} stands for other formats, but none was chosen"))
     }
 
-    /// That a matrix is stored for another format.
+    /// Returns the error that a matrix is stored for another format.
     fn not_stored_so(self) -> Error {
         match self {
             Self::Auto => self.stands_for_others(),
@@ -181,7 +184,7 @@ impl Format {
         }
     }
 
-    /// That there is no kernel for a matrix as it is stored.
+    /// Returns the error that no kernel exists for a matrix as it is stored.
     fn not_for<T: Scalar, M: Memory>(self, matrix: &Matrix<T, M>) -> Error {
         match matrix {
             Matrix::Narrow(_) => Error::Unsupported { format: self.name(), operation: OTHER_PRODUCTS_OF_NARROW_VALUES },
@@ -201,17 +204,18 @@ impl Format {
         if fits { Ok(()) } else { Err(self.not_stored_so()) }
     }
 
-    /// Whether products with values that are [stored narrower](super::ValueStorage) than they are computed with are possible.
+    /// Returns whether it supports products with values [stored narrower](super::ValueStorage) than computed with.
     pub fn multiplies_narrow(self) -> bool {
         with_strategy!(self, strategy => strategy.multiplies_narrow(), auto => true)
     }
 
-    /// Whether the storage marks places without an entry, which takes a byte of each where all values are the same.
+    /// Returns whether the storage marks slots without an entry, which takes a byte per slot where all values are the
+    /// same.
     pub(crate) fn marks_absence(self) -> bool {
         with_strategy!(self, strategy => strategy.marks_absence(), auto => false)
     }
 
-    /// The error of a format without kernels for narrow values.
+    /// Returns the error of a format without kernels for narrow values.
     pub(crate) fn multiplies_no_narrow_values(self) -> Error {
         with_strategy!(
             self, strategy => strategy.multiplies_no_narrow_values(), auto => self.stands_for_others())
@@ -227,7 +231,7 @@ impl Format {
     }
 }
 
-/// What a strategy gives for a matrix that is stored for it, or the error that it is not.
+/// The result of a strategy for a matrix stored for it, or the error that the matrix is stored differently.
 macro_rules! with_fitting {
     ($format:ident, $matrix:ident, $strategy:ident => $result:expr) => {{
         $format.check_fits($matrix)?;
@@ -236,9 +240,9 @@ macro_rules! with_fitting {
     }};
 }
 
-/// What operations need of a format; see [`Strategy`].
+/// Operations on a format; see [`Strategy`].
 impl Format {
-    /// A matrix in CSR, converted to this format on the host.
+    /// Converts a matrix in CSR to this format on the host.
     pub(super) fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Matrix<T>, Error> {
         with_strategy!(
             self,
@@ -247,7 +251,7 @@ impl Format {
         )
     }
 
-    /// A matrix in CSR, converted to this format by kernels.
+    /// Converts a matrix in CSR to this format with kernels.
     pub(crate) fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
@@ -261,13 +265,13 @@ impl Format {
         )
     }
 
-    /// Whether a matrix is stored as this format would store it.
+    /// Returns whether a matrix is stored as this format would store it.
     pub(super) fn is_chosen_for<T: Scalar>(self, matrix: &Matrix<T, HostMemory>) -> Result<bool, Error> {
         with_strategy_and_matrix!(
             self, matrix, (strategy, matrix) => strategy.is_chosen_for(matrix), otherwise => Ok(false))
     }
 
-    /// The launches of y ← α A x + β y, and the room that they need.
+    /// Returns the launches of y ← α A x + β y, and reserves their workspace in `room`.
     pub(crate) fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Matrix<T, M>,
@@ -281,12 +285,12 @@ impl Format {
         }
     }
 
-    /// Whether it has a kernel that does more with each element of y while it is at hand, and that pays on the device.
+    /// Returns whether a kernel exists that fuses further work on each element of y, and is worthwhile on the device.
     pub(crate) fn fuses<T: Scalar, M: Memory>(self, matrix: &Matrix<T, M>, device: &Device) -> bool {
         with_strategy_and_matrix!(self, matrix, (strategy, matrix) => strategy.fuses(matrix, device), otherwise => false)
     }
 
-    /// The launch of y ← α A x + β y + γ z with sums.
+    /// Returns the launch of y ← α A x + β y + γ z with sums.
     pub(crate) fn fused_launch<T: Scalar, M: Memory>(
         self,
         matrix: &Matrix<T, M>,
@@ -296,7 +300,7 @@ impl Format {
         with_fitting!(self, matrix, strategy => strategy.fused_launch(matrix, fused, device))
     }
 
-    /// The launches of y ← α A x + β y with narrow values, and the room that they need.
+    /// Returns the launches of y ← α A x + β y with narrow values, and reserves their workspace in `room`.
     fn narrow_launches<T: Scalar, M: Memory>(
         self,
         narrow: &Narrow<T, M>,
@@ -324,7 +328,7 @@ impl Format {
         T::visit(values, Launches { format: self, pattern, vectors, room, device })
     }
 
-    /// y ← α A x + β y on the CPU.
+    /// Computes y ← α A x + β y on the CPU.
     pub(crate) fn multiply_on_cpu<T: Scalar>(
         self,
         matrix: &Matrix<T>,
@@ -336,7 +340,7 @@ impl Format {
         }
     }
 
-    /// y ← α A x + β y on the CPU, with these values at the places of a matrix without values.
+    /// Computes y ← α A x + β y on the CPU, with `values` in the slots of a matrix without values.
     pub(super) fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
         self,
         pattern: &Matrix<T>,
@@ -346,7 +350,7 @@ impl Format {
         with_fitting!(self, pattern, strategy => strategy.multiply_narrow_on_cpu(pattern, values, operands))
     }
 
-    /// The launches of Y ← α A X + β Y, and the room that they need.
+    /// Returns the launches of Y ← α A X + β Y, and reserves their workspace in `room`.
     pub(crate) fn multivector_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Matrix<T, M>,
@@ -357,7 +361,7 @@ impl Format {
         with_fitting!(self, matrix, strategy => strategy.multivector_launches(matrix, tiles, room, device))
     }
 
-    /// Y ← α A X + β Y on the CPU, for vectors in row-major layout.
+    /// Computes Y ← α A X + β Y on the CPU, for vectors in row-major layout.
     pub(crate) fn multiply_rows_on_cpu<T: Scalar>(
         self,
         matrix: &Matrix<T>,
@@ -367,7 +371,7 @@ impl Format {
         with_fitting!(self, matrix, strategy => strategy.multiply_rows_on_cpu(matrix, vectors, operands))
     }
 
-    /// The launches of y ← α Aᵀ x + β y, or the same with Aᴴ.
+    /// Returns the launches of y ← α Aᵀ x + β y, or the same with Aᴴ.
     pub(crate) fn transposed_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Matrix<T, M>,
@@ -378,7 +382,7 @@ impl Format {
         with_fitting!(self, matrix, strategy => strategy.transposed_launches(matrix, transposition, vectors, device))
     }
 
-    /// y ← α Aᵀ x + β y, or the same with Aᴴ, on the CPU.
+    /// Computes y ← α Aᵀ x + β y, or the same with Aᴴ, on the CPU.
     pub(crate) fn multiply_transposed_on_cpu<T: Scalar>(
         self,
         matrix: &Matrix<T>,
@@ -389,7 +393,7 @@ impl Format {
     }
 }
 
-// What the choice of a format knows of each; see [`Costs`]. `Auto` counts as CSR that chooses by itself.
+// Costs of each format, for choosing one; see [`Costs`]. `Auto` counts as automatic CSR.
 impl Format {
     pub(crate) fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         with_strategy!(self, strategy => strategy.stored::<V>(analysis),
@@ -424,7 +428,7 @@ impl Format {
         with_strategy!(self, strategy => strategy.kernel(analysis, machine, beyond), auto => self.name())
     }
 
-    /// What formats share whose conversions do the same: a kind of storage, by the name that theirs begin with.
+    /// Returns the kind of conversion: formats of one kind of storage share it, and its name begins theirs.
     pub fn conversion_kind(self) -> &'static str {
         with_strategy!(self, strategy => strategy.conversion_kind(), auto => self.name())
     }
@@ -437,7 +441,7 @@ impl Format {
 macro_rules! define_dispatch {
     ([$($(#[$condition:meta])* $Name:ident $(($payload:ident: $Payload:ty))? = $module:ident $about:literal,)*]) => {
         impl Format {
-            /// [`resolve`](Self::resolve) from what it depends on.
+            /// Same as [`resolve`](Self::resolve), from what it depends on.
             pub(crate) fn resolved_by(self, rows: usize, longest_row: impl FnOnce() -> usize) -> Self {
                 match self {
                     $($(#[$condition])* Self::$Name $(($payload))? => {
@@ -449,7 +453,8 @@ macro_rules! define_dispatch {
                 }
             }
 
-            /// Whether a matrix has the same arrays in both formats, so that they differ in how they multiply alone.
+            /// Returns whether a matrix has the same arrays in both formats, which then differ only in how they
+            /// multiply.
             pub fn shares_arrays(self, other: Self) -> bool {
                 match self {
                     $($(#[$condition])* Self::$Name $(($payload))? => {
@@ -463,7 +468,7 @@ macro_rules! define_dispatch {
                 }
             }
 
-            /// A format that has a name, with the parameters that a text gives.
+            /// Returns a named format with the parameters that a text gives.
             fn with_parameters(self, parameters: &str) -> Result<Self, String> {
                 match self {
                     $($(#[$condition])* Self::$Name $(($payload))? => {
@@ -492,7 +497,8 @@ impl fmt::Display for Format {
 impl FromStr for Format {
     type Err = Error;
 
-    /// Takes what [`Display`](fmt::Display) shows: a name, or a name with parameters, such as `sell-p:slice=32,sigma=256`.
+    /// Parses what [`Display`](fmt::Display) shows: a name, or a name with parameters, such as
+    /// `sell-p:slice=32,sigma=256`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let (name, parameters) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let all = Self::ALL.iter().copied().chain([Self::Auto]);

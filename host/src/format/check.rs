@@ -1,4 +1,4 @@
-//! What the constructors from arrays check, in parallel. The first place that is wrong is the one that is told.
+//! Checks of the constructors from arrays, in parallel. The first violation is the one reported.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,13 +10,13 @@ use crate::memory::{same_bits, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Offsets or indices that one thread checks at a time.
+/// Offsets or indices per task when checking.
 pub(super) const AT_ONCE: usize = 1 << 14;
 
-/// Parts that one thread counts at a time.
+/// Parts per task when counting.
 const PARTS_AT_ONCE: usize = 8;
 
-/// What `count` counts in each of so many parts, added up, or the error of the first part that has one.
+/// Sums `count` over all parts, or returns the error of the first part that fails.
 pub(super) fn count_parts(
     format: &'static str,
     parts: usize,
@@ -33,8 +33,8 @@ pub(super) fn count_parts(
     }
 }
 
-/// Checks where each of `count` things begins, such as rows: count + 1 offsets, the first 0, never decreasing, the
-/// last one `total`.
+/// Checks the offsets of `count` things, such as rows: there are `count + 1`, the first is 0, they never decrease, and
+/// the last is `total`.
 pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
     format: &'static str,
     thing: &str,
@@ -44,7 +44,7 @@ pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
 ) -> Result<(), Error> {
     let fail = |reason| Err(Error::structure(format, reason));
     let at = |place: usize| -> u64 { offsets[place].into() };
-    // A file can say any count.
+    // A file can claim any count.
     if offsets.len().checked_sub(1) != Some(count) {
         return fail(format!("{} {thing} offsets for {count} {thing}s, expected {thing}s + 1", offsets.len()));
     }
@@ -61,7 +61,7 @@ pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
     Ok(())
 }
 
-/// Checks that the row or column ("row", "column") of each entry is below the number of these.
+/// Checks that the row or column of each entry is below `limit`; `axis` is "row" or "column".
 #[doc(hidden)]
 pub fn check_indices(format: &'static str, axis: &str, limit: usize, indices: &[u32]) -> Result<(), Error> {
     let beyond = |entries: Range<usize>| {
@@ -77,13 +77,13 @@ pub fn check_indices(format: &'static str, axis: &str, limit: usize, indices: &[
     }
 }
 
-/// Checks that `indices` holds each number from `first` on once. O(indices).
+/// Checks that `indices` is a permutation of the numbers from `first` on. O(indices).
 pub(super) fn check_permutation(what: &str, indices: &[u32], first: usize) -> Result<(), String> {
     let mut seen = zeros::<bool>(indices.len()).map_err(|error| error.to_string())?;
     for (place, &index) in indices.iter().enumerate() {
         match (index as usize).checked_sub(first).and_then(|place| seen.get_mut(place)) {
             Some(seen) if !*seen => *seen = true,
-            Some(_) => return Err(format!("{what} {index} comes twice, the second time at {}", first + place)),
+            Some(_) => return Err(format!("{what} {index} occurs twice, the second time at {}", first + place)),
             None => {
                 let last = first + indices.len() - 1;
                 return Err(format!("{what} {index} is at {}, expected one from {first} to {last}", first + place));
@@ -93,27 +93,27 @@ pub(super) fn check_permutation(what: &str, indices: &[u32], first: usize) -> Re
     Ok(())
 }
 
-/// Places in ELLPACK order: the first ones of all rows, then the second ones, and so on.
+/// Slots in ELLPACK order: the first ones of all rows, then the second ones, and so on.
 pub(super) struct Places<'a, T> {
-    /// What a row is called in errors.
+    /// Name of a row in errors.
     pub row: &'static str,
-    /// The number of the first row.
+    /// Number of the first row.
     pub first_row: usize,
-    /// Rows that the matrix has from there on.
+    /// Rows of the matrix from the first one on.
     pub rows: usize,
     /// Columns of the matrix.
     pub columns: usize,
-    /// Places from one of a row to its next.
+    /// Distance from one slot of a row to the next.
     pub stride: usize,
-    /// The column of each place, or [`PADDING`].
+    /// Column of each slot, or [`PADDING`].
     pub column_indices: &'a [u32],
-    /// The value of each place, or 0.
+    /// Value of each slot, or 0.
     pub values: &'a [T],
 }
 
 impl<T: Scalar> Places<'_, T> {
-    /// Checks the places of some lanes: each row's entries come before its padding, in columns that there are, and
-    /// what is no row of the matrix is padding. Gives the number of entries.
+    /// Checks the slots of some lanes: each row's entries come before its padding, in existing columns, and lanes
+    /// beyond the last row hold only padding. Returns the number of entries.
     pub fn check(&self, lanes: Range<usize>) -> Result<usize, String> {
         let Self { row, rows, columns, stride, column_indices, values, .. } = *self;
         let mut entries = 0;
@@ -123,14 +123,14 @@ impl<T: Scalar> Places<'_, T> {
                 let place = || format!("place {} of {row} {}", first / stride, self.first_row + lane);
                 if column == PADDING {
                     if !same_bits(&[value], &[T::ZERO]) {
-                        return Err(format!("{} has no entry but the value {value}, expected 0", place()));
+                        return Err(format!("{} has no entry, but the value {value}, expected 0", place()));
                     }
                 } else if lane >= rows {
-                    return Err(format!("{} has an entry, and there are only {}", place(), self.first_row + rows));
+                    return Err(format!("{} has an entry, but there are only {}", place(), self.first_row + rows));
                 } else if column as usize >= columns {
                     return Err(format!("{} is in column {column} of {columns}", place()));
                 } else if first > 0 && column_indices[first - stride + lane] == PADDING {
-                    return Err(format!("{} has an entry, and the place before has none", place()));
+                    return Err(format!("{} has an entry, but the place before it has none", place()));
                 } else {
                     entries += 1;
                 }
@@ -139,7 +139,7 @@ impl<T: Scalar> Places<'_, T> {
         Ok(entries)
     }
 
-    /// Whether any row has an entry at its place of this number.
+    /// Returns whether any row has an entry in its slot of this number.
     pub fn reach(&self, place: usize) -> bool {
         let first = place * self.stride;
         let columns = &self.column_indices[first..first + self.stride];

@@ -1,4 +1,4 @@
-//! Which diagonals of a matrix hold entries.
+//! Occupied diagonals of a matrix.
 
 use std::iter;
 use std::ops::Range;
@@ -11,26 +11,26 @@ use crate::memory::{collect, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Words of a page: one page tells of 2^15 diagonals.
+/// Words of a page: one page covers 2^15 diagonals.
 const PAGE_WORDS: usize = 512;
 const PAGE_BITS: usize = 64 * PAGE_WORDS;
 
-/// Entries that a thread looks at at a time, about.
+/// Approximate number of entries per task.
 const ENTRIES_AT_ONCE: usize = 1 << 15;
 
 /// Rows of the same length that are compared at once.
 const ROWS_COMPARED: usize = 32;
 
-/// A bit for each diagonal, in pages that are only there once they have a bit set: a wide matrix of few entries
-/// takes little memory.
+/// A bit per diagonal, in pages that are allocated when their first bit is set: a wide matrix of few entries takes
+/// little memory.
 struct Diagonals {
     pages: Vec<OnceLock<Vec<AtomicU64>>>,
-    /// Whether there was no memory for a page.
+    /// Whether the allocation of a page failed.
     incomplete: AtomicBool,
 }
 
 impl Diagonals {
-    /// Room for so many diagonals.
+    /// Makes room for `count` diagonals.
     fn new(count: usize) -> Result<Self, Error> {
         let pages = collect((0..count.div_ceil(PAGE_BITS)).map(|_| OnceLock::new()))?;
         Ok(Self { pages, incomplete: AtomicBool::new(false) })
@@ -40,7 +40,7 @@ impl Diagonals {
         self.set(diagonal / 64, 1 << (diagonal % 64));
     }
 
-    /// Some that follow each other.
+    /// Inserts consecutive diagonals.
     fn insert_all(&self, diagonals: Range<usize>) {
         let mut next = diagonals.start;
         while next < diagonals.end {
@@ -60,13 +60,13 @@ impl Diagonals {
             },
         };
         let word = &page[word % PAGE_WORDS];
-        // Most diagonals are known already, and reading disturbs no other thread.
+        // Most diagonals are already set, and reading disturbs no other thread.
         if word.load(Ordering::Relaxed) & bits != bits {
             word.fetch_or(bits, Ordering::Relaxed);
         }
     }
 
-    /// The diagonals of a row with these columns, of which column 0 is on diagonal `first`.
+    /// Inserts the diagonals of a row with these columns; its column 0 is on diagonal `first`.
     fn insert_row(&self, columns: &[u32], first: usize) {
         match columns {
             [begin, .., last] if moved_by_one(columns, &columns[1..]) => {
@@ -76,7 +76,7 @@ impl Diagonals {
         }
     }
 
-    /// The diagonals of some rows.
+    /// Inserts the diagonals of some rows.
     fn insert_rows<O: Copy + Into<u64>>(&self, columns: &[u32], offsets: &[O], rows: Range<usize>) {
         let last_row = offsets.len() - 2;
         let offset = |row: usize| offsets[row].into() as usize;
@@ -85,7 +85,7 @@ impl Diagonals {
             let begin = offset(row);
             let length = offset(row + 1) - begin;
             self.insert_row(&columns[begin..begin + length], last_row - row);
-            // In a grid or a band most rows have the diagonals of the one before: several are compared at once.
+            // In a grid or a band, most rows have the diagonals of the row before, so several are compared at once.
             let mut end = row + 1;
             while end < rows.end.min(row + ROWS_COMPARED) && offset(end + 1) - offset(end) == length {
                 end += 1;
@@ -100,7 +100,7 @@ impl Diagonals {
         }
     }
 
-    /// The diagonals, in order.
+    /// Iterates over the diagonals, in order.
     fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let pages = self.pages.iter().enumerate().filter_map(|(number, page)| Some((number, page.get()?)));
         let words = pages.flat_map(|(number, page)| (number * PAGE_WORDS..).zip(page.iter()));
@@ -113,12 +113,13 @@ impl Diagonals {
     }
 }
 
-/// Column minus row of each diagonal that holds an entry, in order. In parallel, O(nnz + rows + columns).
+/// Returns column minus row of each diagonal that holds an entry, in order. Runs in parallel in O(nnz + rows +
+/// columns).
 ///
 /// # Errors
 /// When memory runs out.
 pub(crate) fn occupied_diagonals<T: Scalar>(matrix: &Csr<T>) -> Result<Vec<i32>, Error> {
-    // The diagonal through the last row's first column comes first.
+    // Diagonal 0 goes through the last row's first column.
     let last_row = matrix.rows().saturating_sub(1);
     let diagonals = Diagonals::new(last_row + matrix.columns())?;
     let mean = matrix.nnz() / matrix.rows().max(1);
@@ -139,8 +140,8 @@ pub(crate) fn occupied_diagonals<T: Scalar>(matrix: &Csr<T>) -> Result<Vec<i32>,
     Ok(occupied)
 }
 
-/// Whether these columns are those of one row before, each moved by one, as far as both go. The first ones tell
-/// mostly; otherwise all are looked at, because several are compared at once then.
+/// Returns whether `columns` are those of the row before, each increased by one, as far as both go. The first one
+/// mostly decides; otherwise all are compared, without an early exit, so that several are compared at once.
 fn moved_by_one(before: &[u32], columns: &[u32]) -> bool {
     let length = before.len().min(columns.len());
     let (before, columns) = (&before[..length], &columns[..length]);
@@ -166,8 +167,8 @@ mod tests {
         }
     }
 
-    /// Rows like those before, rows of the same length that are not, and others, at all distances from where a look at
-    /// several rows ends.
+    /// Rows like the ones before, different rows of the same length, and others, at all distances from the end of a
+    /// comparison of several rows.
     #[test]
     fn rows_that_are_compared_at_once_are_told_apart() {
         let all = [(31, 7), (32, 31), (33, 32), (100, 63), (5000, 4095)];

@@ -1,15 +1,15 @@
-//! How much padding is too much.
+//! Limit on padding.
 
 use crate::error::Error;
 
-/// How much a conversion may blow a matrix up before it is refused.
+/// Limit on how much a conversion may enlarge a matrix before it is refused.
 #[derive(Clone, Copy, Debug)]
 pub struct FillLimit {
-    /// Largest size of the new arrays, as a multiple of those of CSR. Up to 1 MiB is always allowed.
+    /// Largest size of the new arrays, as a multiple of the size in CSR. Up to 1 MiB is always allowed.
     pub times_csr: f64,
 }
 
-/// What any conversion may take: the padding of a small matrix harms nobody.
+/// Bytes that any conversion may take: the padding of a small matrix does no harm.
 const ALWAYS_ALLOWED: u128 = 1 << 20;
 
 impl Default for FillLimit {
@@ -19,7 +19,7 @@ impl Default for FillLimit {
 }
 
 impl FillLimit {
-    /// Whether a matrix of so many bytes in CSR may take `predicted` bytes in another format.
+    /// Returns whether a matrix of `csr` bytes in CSR may take `predicted` bytes in another format.
     pub fn allows(self, predicted: u128, csr: u128) -> bool {
         predicted <= self.bytes(csr)
     }

@@ -1,32 +1,32 @@
-//! The list of formats: it stands here and nowhere else.
+//! The only list of the formats.
 
-/// Hands the list to a macro, followed by other tokens. An entry is `Name = module "what it is"`, or, where users choose
-/// among several strategies or parameters, `Name(payload: Payload) = module "what it is"`. The module's folder has all
-/// that a format is: `module::Name` its arrays, and `module::Strategy` how they are multiplied, a unit struct or one around
-/// the payload.
+/// Passes the list to a macro, followed by other tokens. An entry is `Name = module "what it is"`, or, where users
+/// choose among several strategies or parameters, `Name(payload: Payload) = module "what it is"`. The module's folder
+/// holds the whole format: `module::Name` is its arrays, and `module::Strategy`, a unit struct or one around the
+/// payload, is how they are multiplied.
 macro_rules! formats {
     ([$($callback:tt)+] { $($tokens:tt)* }) => {
         $($callback)+! {
             [
                 Csr(strategy: CsrStrategy) = csr "Compressed sparse rows.",
-                Dia = dia "Diagonals, one thread for two rows.",
+                Dia = dia "Diagonals, one thread per two rows.",
                 Ell(strategy: EllStrategy) = ell "ELLPACK.",
-                SellP(slicing: Slicing) = sell_p "Sliced ELLPACK, one thread a row.",
-                Sell16 = sell_16 "Sliced ELLPACK whose columns are 16-bit offsets, one warp a slice of 64 rows.",
-                Clustered(size: PartSize) = clustered "Parts of rows that share columns, wherever they are, with 16-bit \
-                    columns; a block has the x of a part in shared memory. For matrices whose numbering hides who is near.",
+                SellP(slicing: Slicing) = sell_p "Sliced ELLPACK, one thread per row.",
+                Sell16 = sell_16 "Sliced ELLPACK whose columns are 16-bit offsets, one warp per slice of 64 rows.",
+                Clustered(size: PartSize) = clustered "Parts of rows that share columns, wherever the rows are, with 16-bit \
+                    columns; a block keeps the x of a part in shared memory. For matrices whose numbering hides which rows are neighbours.",
                 ClusteredSymmetric(size: PartSize) = clustered_symmetric "Clustered, with each pair of equal entries on \
-                    both sides of the diagonal stored once, where a part has both rows. For symmetric matrices.",
-                Bcsr(size: BlockSize) = bcsr "CSR of dense blocks, several lanes a block row.",
+                    both sides of the diagonal stored once if a part has both rows. For symmetric matrices.",
+                Bcsr(size: BlockSize) = bcsr "CSR of dense blocks, several lanes per block row.",
                 Bellpack(strategy: BellpackStrategy) = bellpack
-                    "Sorted and partitioned ELLPACK of dense blocks, one thread a block row.",
+                    "Sorted and partitioned ELLPACK of dense blocks, one thread per block row.",
                 Coo(strategy: CooStrategy) = coo "Coordinates.",
-                Coo16 = coo_16 "Coordinates of 16 bits in tiles, all products before the sums: for large matrices whose \
-                    columns have no order. Where there are many columns, a block needs 96 KB of shared memory: compute \
-                    capability 8.0 has them, 7.5 does not.",
+                Coo16 = coo_16 "16-bit coordinates in tiles, all products before the sums: for large matrices whose \
+                    columns have no order. With many columns, a block needs 96 KB of shared memory: compute \
+                    capability 8.0 has that much, 7.5 does not.",
                 Hyb(strategy: HybStrategy) = hyb "ELLPACK for the first entries of each row, coordinates for the rest.",
                 Cmrs(height: StripHeight) = cmrs
-                    "Compressed multirow storage, one warp a strip of rows; the entries of a strip are sorted by column.",
+                    "Compressed multirow storage, one warp per strip of rows; the entries of a strip are sorted by column.",
                 CmrsPadded = cmrs_padded
                     "Compressed multirow storage with padding, for a kernel with fewer partial sums.",
                 #[cfg(feature = "test-format")]
@@ -38,7 +38,7 @@ macro_rules! formats {
 }
 pub(super) use formats;
 
-/// A strategy as a value: of its payload, if it has one.
+/// A strategy as a value, built from its payload if it has one.
 macro_rules! strategy_of {
     ($module:ident) => {
         $crate::format::$module::Strategy
@@ -49,7 +49,7 @@ macro_rules! strategy_of {
 }
 pub(super) use strategy_of;
 
-/// Evaluates an expression with the strategy of a format, whichever it is, or another for [`Format::Auto`].
+/// Evaluates an expression with the strategy of any format, or another expression for [`Format::Auto`].
 ///
 /// [`Format::Auto`]: super::Format::Auto
 macro_rules! with_strategy {
@@ -75,8 +75,8 @@ macro_rules! each_strategy {
 }
 pub(super) use each_strategy;
 
-/// Evaluates an expression with the strategy of a format and with a matrix that is stored for it, or another where it is
-/// stored otherwise.
+/// Evaluates an expression with the strategy of a format and a matrix stored for it, or another expression if the
+/// matrix is stored differently.
 macro_rules! with_strategy_and_matrix {
     ($format:expr, $matrix:expr, ($strategy:ident, $inner:ident) => $result:expr, otherwise => $otherwise:expr) => {
         $crate::format::formats::formats!([$crate::format::formats::each_strategy_and_matrix] {
@@ -102,7 +102,7 @@ macro_rules! each_strategy_and_matrix {
 }
 pub(super) use each_strategy_and_matrix;
 
-/// Evaluates an expression with the storage of a matrix, whichever it is.
+/// Evaluates an expression with the storage of any matrix.
 macro_rules! with_storage {
     ($matrix:expr, $inner:ident => $result:expr) => {
         $crate::format::formats::formats!([$crate::format::formats::each_storage] { ($matrix, $inner => $result) })

@@ -32,10 +32,11 @@ macro_rules! define_matrix {
         })*
 
         impl<T: Scalar> Matrix<T> {
-            /// A matrix from the arrays of a file in the storage of this name, every invariant checked.
+            /// Builds a matrix from the arrays of a file, in the storage named `container_name`; checks every
+            /// invariant.
             ///
             /// # Errors
-            /// What is wrong with them, in a sentence.
+            /// Returns a sentence that describes what is wrong with them.
             #[doc(hidden)]
             pub fn read<S: ArraySource<T>>(
                 container_name: &str,
@@ -48,12 +49,12 @@ macro_rules! define_matrix {
                         return super::$module::$Name::read(rows, columns, source).map(Self::$Name);
                     }
                 })*
-                Err(format!("holds a matrix in the format '{container_name}', which is not known"))
+                Err(format!("holds a matrix in the unknown format '{container_name}'"))
             }
         }
 
         impl<T: Scalar> PartialEq for Matrix<T> {
-            /// Whether both are stored the same way, with the same parameters and the same bits in every array.
+            /// Returns whether both are stored the same way, with the same parameters and the same bits in every array.
             fn eq(&self, other: &Self) -> bool {
                 match (self, other) {
                     $($(#[$condition])* (Self::$Name(left), Self::$Name(right)) => left == right,)*
@@ -66,36 +67,36 @@ macro_rules! define_matrix {
 }
 formats!([define_matrix] {});
 
-/// The values of all places of a matrix.
+/// The values of all slots of a matrix.
 pub(crate) struct ValueArrays<'a, T: Scalar, M: Memory> {
-    /// Those of the first places.
+    /// Values of the first slots.
     pub first: &'a mut M::Buffer<T>,
-    /// Those of the places behind, if they are another array.
+    /// Values of the remaining slots, if they are a separate array.
     pub second: Option<&'a mut M::Buffer<T>>,
 }
 
 impl<T: Scalar, M: Memory> Matrix<T, M> {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         with_storage!(self, matrix => matrix.rows())
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         with_storage!(self, matrix => matrix.columns())
     }
 
-    /// Number of stored entries, padding not counted.
+    /// Returns the number of stored entries, not counting padding.
     pub fn nnz(&self) -> usize {
         with_storage!(self, matrix => matrix.nnz())
     }
 
-    /// The values of all places, where they are one array.
+    /// Returns the values of all slots, if they are one array.
     pub(crate) fn values_of_places(&mut self) -> Option<&mut M::Buffer<T>> {
         with_storage!(self, matrix => matrix.values_of_places())
     }
 
-    /// The values of all places, where they are one array or two.
+    /// Returns the values of all slots, if they are one array or two.
     pub(crate) fn value_arrays(&mut self) -> Option<ValueArrays<'_, T, M>> {
         match self {
             Self::Hyb(matrix) => Some(matrix.value_arrays()),
@@ -103,7 +104,7 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         }
     }
 
-    /// Whether places without an entry hold the [mark](gpu_kernels::absent).
+    /// Returns whether slots without an entry hold the [mark](gpu_kernels::absent).
     pub(crate) fn marks_absence(&self) -> bool {
         fn marks<T: Scalar, M: Memory, S: Storage<T, M>>(_: &S) -> bool {
             S::MARKS_ABSENCE
@@ -111,30 +112,30 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => marks::<T, M, _>(matrix))
     }
 
-    /// Bytes of the arrays, padding included.
+    /// Returns the bytes of the arrays, including padding.
     pub fn bytes(&self) -> u128 {
         with_storage!(self, matrix => matrix.bytes())
     }
 
-    /// Places for entries in the arrays over entries: 1 where there is no padding, and where there is no entry; less where
-    /// two entries share a place, as in [`ClusteredSymmetric`](super::ClusteredSymmetric).
+    /// Returns the slots per entry in the arrays over entries: 1 without padding or without entries, less where two
+    /// entries share a slot, as in [`ClusteredSymmetric`](super::ClusteredSymmetric).
     pub fn fill(&self) -> f64 {
         let places = with_storage!(self, matrix => matrix.places());
         if self.nnz() == 0 { 1.0 } else { places as f64 / self.nnz() as f64 }
     }
 
-    /// Bytes of the arrays that a product reads, and of what it writes besides y.
+    /// Returns the bytes of the arrays that a product reads, and of what it writes besides y.
     pub(super) fn bytes_moved(&self) -> u128 {
         with_storage!(self, matrix => matrix.bytes_moved())
     }
 
-    /// Bytes that y ← A x has to move at least: the arrays that it reads, x and y once each, and what it writes besides y
-    /// to read it again.
+    /// Returns the least number of bytes that y ← A x moves: the arrays that it reads, x and y once each, and whatever
+    /// else it writes and reads again.
     pub fn bytes_needed(&self) -> u128 {
         self.bytes_moved() + size_of::<T>() as u128 * (self.rows() as u128 + self.columns() as u128)
     }
 
-    /// By how much a stored value differs at most from the one that was given, over that: 0 where none was
+    /// Returns the largest relative difference between a stored value and the given one: 0 if no value was
     /// [rounded](super::ValueStorage::Rounded).
     pub fn largest_change(&self) -> f64 {
         match self {
@@ -143,7 +144,7 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         }
     }
 
-    /// The name of the storage in a container, which has room for 16 bytes of it.
+    /// Returns the name of the storage in a container, which has 16 bytes for it.
     #[doc(hidden)]
     pub fn container_name(&self) -> &'static str {
         fn name<T: Scalar, M: Memory, S: Storage<T, M>>(_: &S) -> &'static str {
@@ -153,13 +154,13 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => name::<T, M, _>(matrix))
     }
 
-    /// Bytes of an offset, where the arrays have offsets of either width; otherwise 0.
+    /// Returns the bytes of an offset if the arrays have offsets of either width, otherwise 0.
     #[doc(hidden)]
     pub fn offset_width(&self) -> usize {
         with_storage!(self, matrix => matrix.offset_width())
     }
 
-    /// Shows the parameters and every array to a visitor.
+    /// Passes the parameters and every array to a visitor.
     #[doc(hidden)]
     pub fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
         with_storage!(self, matrix => matrix.for_each_array(visitor));
@@ -170,7 +171,7 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => Ok(matrix.transfer(to)?.into()))
     }
 
-    /// A copy in the host's memory.
+    /// Copies the matrix to the host's memory.
     ///
     /// # Errors
     /// When the matrix is not in the executor's memory, memory runs out, or the device fails.
@@ -178,23 +179,23 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => Ok(matrix.to_host(executor)?.into()))
     }
 
-    /// The same matrix in CSR, converted by kernels.
+    /// Converts the matrix to CSR with kernels.
     pub(crate) fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
         with_storage!(self, matrix => matrix.into_csr_by_kernels(executor))
     }
 }
 
 impl<T: Scalar> Matrix<T> {
-    /// `matrix` in the storage of `format`.
+    /// Converts `matrix` to the storage of `format`.
     ///
     /// # Errors
-    /// When that would take more than `limit` allows, or the format is [`Format::Auto`].
+    /// When the result would exceed `limit`, or the format is [`Format::Auto`].
     pub fn try_from_csr(matrix: Csr<T>, format: Format, limit: FillLimit) -> Result<Self, Error> {
         format.convert(matrix, limit)
     }
 
-    /// Whether the arrays are stored as `format` needs them, with the parameters that it chooses for this matrix.
-    /// O(1), but for HYB O(places).
+    /// Returns whether the arrays are stored as `format` needs them, with the parameters that it chooses for this
+    /// matrix. O(1), except O(slots) for HYB.
     ///
     /// # Errors
     /// When memory runs out.
@@ -202,26 +203,26 @@ impl<T: Scalar> Matrix<T> {
         format.is_chosen_for(self)
     }
 
-    /// Calls `visit` with row, column and value of each entry; a row's entries in the order that
-    /// [`into_csr`](Self::into_csr) gives them.
+    /// Calls `visit` with row, column and value of each entry; the entries of a row come in the order of
+    /// [`into_csr`](Self::into_csr).
     ///
     /// # Errors
-    /// When memory runs out, of which most formats need none.
+    /// When memory runs out; most formats need none.
     pub(crate) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) -> Result<(), Error> {
         with_storage!(self, matrix => HostStorage::for_each_entry(matrix, &mut visit))
     }
 
-    /// The same matrix in CSR.
+    /// Converts the matrix to CSR.
     ///
     /// # Errors
-    /// When memory runs out; the matrix is dropped then.
+    /// When memory runs out; the matrix is then dropped.
     pub fn into_csr(self) -> Result<Csr<T>, Error> {
         with_storage!(self, matrix => HostStorage::into_csr(matrix))
     }
 }
 
 impl<T: Scalar> Matrix<T> {
-    /// A copy.
+    /// Returns a copy.
     ///
     /// # Errors
     /// When memory runs out.

@@ -1,6 +1,6 @@
-//! The storage formats: their arrays, their invariants, the ways from and to CSR, and how they are multiplied.
+//! The storage formats: their arrays, their invariants, conversions from and to CSR, and how they are multiplied.
 //!
-//! A format is a folder here and a line in `formats`, the list.
+//! A format is a folder here and a line of the list in `formats`.
 #![deny(unsafe_code)]
 
 mod assembly;
@@ -89,8 +89,8 @@ pub use text::Parameter;
 
 use crate::error::Error;
 
-/// The largest number of rows or columns. Indices are 32 bits wide; with the upper half to spare, a kernel can
-/// step past the last row without wrapping, and a mark for padding is free.
+/// Largest number of rows or columns. Indices are 32 bits wide; with the upper half to spare, a kernel can step past
+/// the last row without wrapping, and a padding mark is free.
 pub const LARGEST_DIMENSION: usize = i32::MAX as usize;
 
 /// Checks that a shape can be indexed.

@@ -6,16 +6,16 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::memory::{Buffer, HostMemory, Memory, Transfer, collect, copy, zeros};
 
-/// The largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
+/// Largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
 pub(super) const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
 
-/// Where each row's entries begin in the arrays of a CSR matrix: `rows + 1` numbers, the first 0, never
-/// decreasing, the last the number of stored entries. 32 bits wide as long as that number fits, because
-/// SpMV is bound by the bytes it moves.
+/// Start of each row's entries in the arrays of a CSR matrix: `rows + 1` numbers, the first 0, never decreasing, the
+/// last the number of stored entries. They are 32 bits wide as long as that number fits, because SpMV is bound by the
+/// bytes it moves.
 pub enum Offsets<M: Memory = HostMemory> {
-    /// A little less than 2^32 stored entries at the most.
+    /// At most a little less than 2^32 stored entries.
     Narrow(M::Buffer<u32>),
-    /// More than that.
+    /// More entries than that.
     Wide(M::Buffer<u64>),
 }
 
@@ -28,7 +28,7 @@ impl<M: Memory> Offsets<M> {
         })
     }
 
-    /// A copy of the offsets in the host's memory.
+    /// Copies the offsets to the host's memory.
     pub(crate) fn to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Offsets, Error> {
         Ok(match self {
             Self::Narrow(offsets) => Offsets::Narrow(executor.download(offsets)?),
@@ -39,7 +39,7 @@ impl<M: Memory> Offsets<M> {
     /// Copies the offsets within their memory.
     ///
     /// # Errors
-    /// When they are another executor's, or memory runs out.
+    /// When they belong to another executor, or memory runs out.
     pub fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
         Ok(match self {
             Self::Narrow(offsets) => Self::Narrow(executor.duplicate(offsets)?),
@@ -47,10 +47,10 @@ impl<M: Memory> Offsets<M> {
         })
     }
 
-    /// The offsets, if they are 32 bits wide.
+    /// Returns the offsets if they are 32 bits wide.
     ///
     /// # Errors
-    /// When they are not, because `what` is `total`.
+    /// When they are wider because `what` is `total`.
     pub(crate) fn narrow(self, what: &'static str, total: u64) -> Result<M::Buffer<u32>, Error> {
         match self {
             Self::Narrow(offsets) => Ok(offsets),
@@ -58,7 +58,7 @@ impl<M: Memory> Offsets<M> {
         }
     }
 
-    /// Bytes of all offsets.
+    /// Returns the bytes of all offsets.
     pub fn bytes(&self) -> u128 {
         let offsets = match self {
             Self::Narrow(offsets) => offsets.len(),
@@ -67,7 +67,7 @@ impl<M: Memory> Offsets<M> {
         offsets as u128 * self.width() as u128
     }
 
-    /// Shows the offsets to a visitor.
+    /// Passes the offsets to a visitor.
     pub(super) fn show<'a>(&'a self, name: &'static str, visitor: &mut impl ArrayVisitor<'a, M>) {
         match self {
             Self::Narrow(offsets) => visitor.visit(name, offsets),
@@ -75,7 +75,7 @@ impl<M: Memory> Offsets<M> {
         }
     }
 
-    /// Bytes of one offset.
+    /// Returns the bytes of one offset.
     pub fn width(&self) -> usize {
         match self {
             Self::Narrow(_) => 4,
@@ -85,12 +85,12 @@ impl<M: Memory> Offsets<M> {
 }
 
 impl Offsets {
-    /// Offsets from the number of entries of each row.
+    /// Builds offsets from the number of entries in each row.
     ///
     /// # Errors
-    /// When there are 2^32 rows or more, the entries are 2^64 or more together, or memory runs out.
+    /// When there are 2^32 rows or more, or 2^64 entries or more in total, or memory runs out.
     pub fn from_lengths(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> Result<Self, Error> {
-        // Looked at first: to add up more would take for ever.
+        // Checked first: adding up more would take practically forever.
         let (count, limit) = (lengths.len() as u128, u128::from(u32::MAX));
         if count > limit {
             return Err(Error::TooLarge { what: "number of row lengths", value: count, limit });
@@ -116,13 +116,13 @@ impl Offsets {
         })
     }
 
-    /// Bytes of one offset into arrays of so many places.
+    /// Returns the bytes of one offset into arrays of `places` slots.
     #[doc(hidden)]
     pub fn width_for(places: u128) -> usize {
         if places <= LARGEST_NARROW.into() { 4 } else { 8 }
     }
 
-    /// Number of offsets: rows + 1.
+    /// Returns the number of offsets: rows + 1.
     pub fn len(&self) -> usize {
         match self {
             Self::Narrow(offsets) => offsets.len(),
@@ -130,12 +130,12 @@ impl Offsets {
         }
     }
 
-    /// Whether there is no offset at all (which no valid matrix has).
+    /// Returns whether there are no offsets at all, which no valid matrix has.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The offset at `index`.
+    /// Returns the offset at `index`.
     ///
     /// # Panics
     /// When `index` is not below [`len`](Self::len).
@@ -147,12 +147,12 @@ impl Offsets {
         }
     }
 
-    /// The largest difference between neighbours; 0 where there is none.
+    /// Returns the largest difference between neighbours; 0 if there are none.
     pub(crate) fn longest(&self) -> usize {
         (1..self.len()).map(|row| self.get(row) - self.get(row - 1)).max().unwrap_or(0)
     }
 
-    /// A copy.
+    /// Returns a copy.
     ///
     /// # Errors
     /// When memory runs out.
@@ -163,7 +163,7 @@ impl Offsets {
         })
     }
 
-    /// Changes an offset to a smaller one; what it was.
+    /// Replaces an offset with a smaller one and returns the old one.
     pub(super) fn replace(&mut self, index: usize, smaller: usize) -> usize {
         match self {
             Self::Narrow(offsets) => std::mem::replace(&mut offsets[index], smaller as u32) as usize,
@@ -171,10 +171,10 @@ impl Offsets {
         }
     }
 
-    /// Makes the offsets 32 bits wide where they have become small enough.
+    /// Narrows the offsets to 32 bits if they have become small enough.
     ///
     /// # Errors
-    /// When memory runs out; the offsets are unchanged then.
+    /// When memory runs out; the offsets are then unchanged.
     pub(super) fn narrow_if_short(&mut self) -> Result<(), Error> {
         if let Self::Wide(offsets) = self
             && let Some(narrow) = narrowed(offsets)?
@@ -184,7 +184,7 @@ impl Offsets {
         Ok(())
     }
 
-    /// Checks the invariants for `count` things, such as rows, with so many stored entries.
+    /// Checks the invariants for `count` things, such as rows, with `stored` entries.
     #[doc(hidden)]
     pub fn check(&self, format: &'static str, thing: &str, count: usize, stored: usize) -> Result<(), Error> {
         match self {
@@ -226,7 +226,7 @@ impl std::fmt::Debug for Offsets {
 impl TryFrom<Vec<u32>> for Offsets {
     type Error = Error;
 
-    /// Widens to 64 bits where the last offset is too near to 2^32 for kernels, which fails when memory runs out.
+    /// Widens to 64 bits if the last offset is too close to 2^32 for kernels; fails if memory runs out.
     fn try_from(offsets: Vec<u32>) -> Result<Self, Error> {
         if offsets.iter().all(|&offset| offset <= LARGEST_NARROW) {
             return Ok(Self::Narrow(offsets));
@@ -238,7 +238,7 @@ impl TryFrom<Vec<u32>> for Offsets {
 impl TryFrom<Vec<u64>> for Offsets {
     type Error = Error;
 
-    /// Narrows to 32 bits where the last offset fits, which fails when memory runs out.
+    /// Narrows to 32 bits if the last offset fits; fails if memory runs out.
     fn try_from(offsets: Vec<u64>) -> Result<Self, Error> {
         Ok(match narrowed(&offsets)? {
             Some(narrow) => Self::Narrow(narrow),
@@ -247,9 +247,9 @@ impl TryFrom<Vec<u64>> for Offsets {
     }
 }
 
-/// The offsets in 32 bits, if they fit.
+/// Returns the offsets in 32 bits, if they fit.
 fn narrowed(offsets: &[u64]) -> Result<Option<Vec<u32>>, Error> {
-    // Decreasing offsets are refused later, by `check`; until then nothing may be lost by narrowing.
+    // Decreasing offsets are rejected later, by `check`; until then, narrowing must lose nothing.
     if offsets.iter().any(|&offset| offset > LARGEST_NARROW.into()) {
         return Ok(None);
     }

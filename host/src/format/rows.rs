@@ -1,4 +1,4 @@
-//! Work over the rows of a matrix in parallel.
+//! Parallel work over the rows of a matrix.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use crate::memory::zeros;
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// What is done with some rows, and their parts of two arrays.
+/// Work on a range of rows and their parts of two arrays.
 type RowWork<'a, A, B> = dyn Fn(Range<usize>, &mut [A], &mut [B]) -> Result<(), Error> + Sync + 'a;
 
-/// Calls `work` for consecutive chunks of `chunk` rows, in parallel, each with its own part of two arrays
-/// that hold the rows' entries one after the other. The chunks do not depend on the number of threads.
+/// Calls `work` in parallel for consecutive chunks of `chunk` rows, each with its own part of two arrays that hold the
+/// entries row by row. The chunks do not depend on the number of threads.
 ///
 /// # Errors
 /// An error of `work`.
@@ -51,7 +51,7 @@ fn split<A: Send, B: Send>(
     left.and(right)
 }
 
-/// The row of each entry, in parallel.
+/// Returns the row of each entry. Runs in parallel.
 ///
 /// # Errors
 /// When memory runs out.
@@ -68,7 +68,7 @@ pub(super) fn row_indices(offsets: &Offsets) -> Result<Vec<u32>, Error> {
     Ok(row_indices)
 }
 
-/// Where each row begins, from the row of each entry, which never decreases. In parallel.
+/// Computes the row offsets from the row of each entry, which never decreases. Runs in parallel.
 ///
 /// # Errors
 /// When memory runs out.
@@ -85,8 +85,8 @@ pub(super) fn row_offsets(rows: usize, row_indices: &[u32]) -> Result<Offsets, E
     Offsets::from_lengths(lengths.iter().copied())
 }
 
-/// A matrix in CSR from a format that gives the entries of any row, as column and value. In parallel; the entries
-/// of each row are gone through twice.
+/// Collects a matrix in CSR from a format that yields the entries of any row, as column and value. Runs in parallel;
+/// iterates over each row twice.
 ///
 /// # Errors
 /// When memory runs out.

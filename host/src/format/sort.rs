@@ -4,19 +4,19 @@ use crate::error::Error;
 use crate::memory::reserve;
 use crate::real::Scalar;
 
-/// Sorts entries, again and again in the same memory.
+/// Sorts entries repeatedly in the same memory.
 pub(super) struct Sorter<T> {
     keys: Vec<u64>,
     values: Vec<T>,
 }
 
 impl<T: Scalar> Sorter<T> {
-    /// One that has no memory yet.
+    /// Creates a sorter that has allocated no memory yet.
     pub fn new() -> Self {
         Self { keys: Vec::new(), values: Vec::new() }
     }
 
-    /// Sorts entries by their index; those of one index keep their order.
+    /// Sorts entries by index; equal indices keep their order.
     ///
     /// # Errors
     /// When there are 2^32 entries or more, or memory runs out.
@@ -28,8 +28,8 @@ impl<T: Scalar> Sorter<T> {
             let what = "number of entries that are sorted together";
             return Err(Error::TooLarge { what, value: indices.len() as u128, limit: u32::MAX.into() });
         };
-        // Not the standard library's stable sort, which takes memory that may not be there. The place makes each key
-        // different, so that this one is stable as well.
+        // Not the standard library's stable sort, whose allocation may fail. The position makes each key unique, so
+        // this sort is stable as well.
         let Self { keys, values: unsorted } = self;
         keys.clear();
         reserve(keys, indices.len())?;

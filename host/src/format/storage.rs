@@ -1,41 +1,41 @@
-//! What all storage formats have in common: a shape, parameters, and arrays in some memory.
+//! Common parts of all storage formats: a shape, parameters, and arrays in some memory.
 
 use super::Offsets;
 use crate::memory::{Element, Memory};
 use crate::real::Scalar;
 
-/// Something to do with each array of a matrix.
+/// A visitor of every array of a matrix.
 #[doc(hidden)]
 pub trait ArrayVisitor<'a, M: Memory> {
-    /// What follows belongs to this part of the matrix, which is a matrix too.
+    /// Begins a part of the matrix, which is a matrix too; the following calls belong to it.
     fn part(&mut self, name: &'static str);
 
-    /// Takes the parameters, if there are any.
+    /// Takes the parameters, if any.
     fn parameters(&mut self, numbers: Vec<u64>);
 
     /// Takes an array.
     fn visit<E: Element>(&mut self, name: &'static str, array: &'a M::Buffer<E>);
 }
 
-/// Where the arrays of a matrix come from, such as a file. The messages of its errors are sentences.
+/// A source of a matrix's arrays, such as a file. The messages of its errors are sentences.
 #[doc(hidden)]
 pub trait ArraySource<T: Scalar> {
-    /// What is taken from now on belongs to this part of the matrix, which is a matrix too.
+    /// Begins a part of the matrix, which is a matrix too; the following calls belong to it.
     fn part(&mut self, name: &'static str);
 
-    /// The parameters, of which there are exactly `COUNT`.
+    /// Returns the parameters, exactly `COUNT` of them.
     fn parameters<const COUNT: usize>(&mut self) -> Result<[u64; COUNT], String>;
 
-    /// An array.
+    /// Returns an array.
     fn elements<E: Element>(&mut self, name: &'static str) -> Result<Vec<E>, String>;
 
-    /// Offsets of either width.
+    /// Returns offsets of either width.
     fn offsets(&mut self, name: &'static str) -> Result<Offsets, String>;
 
-    /// The values.
+    /// Returns the values.
     fn values(&mut self) -> Result<Vec<T>, String>;
 
-    /// The parameters as numbers of another type.
+    /// Returns the parameters as numbers of another type.
     fn sizes<N: TryFrom<u64> + Copy + Default, const COUNT: usize>(&mut self) -> Result<[N; COUNT], String> {
         let mut sizes = [N::default(); COUNT];
         for (size, number) in sizes.iter_mut().zip(self.parameters::<COUNT>()?) {
@@ -57,8 +57,8 @@ impl Parameter for usize {
     }
 }
 
-/// Declares a storage format: its parameters, its row offsets if it has such, and its arrays, in this order. Each has
-/// a method of its name; what is done with every array is written here once.
+/// Declares a storage format: its parameters, its row offsets if any, and its arrays, in this order. Each gets a method
+/// of its name; the code common to all arrays is written here once.
 macro_rules! storage {
     (
         $(#[$attribute:meta])*
@@ -79,17 +79,17 @@ macro_rules! storage {
         }
 
         impl<T: crate::real::Scalar, M: crate::memory::Memory> $Format<T, M> {
-            /// Number of rows.
+            /// Returns the number of rows.
             pub fn rows(&self) -> usize {
                 self.rows
             }
 
-            /// Number of columns.
+            /// Returns the number of columns.
             pub fn columns(&self) -> usize {
                 self.columns
             }
 
-            /// Number of stored entries; places without one are not counted.
+            /// Returns the number of stored entries, not counting slots without one.
             pub fn nnz(&self) -> usize {
                 self.stored
             }
@@ -106,17 +106,17 @@ macro_rules! storage {
                 &self.$array
             })*
 
-            /// Places for entries, padding included.
+            /// Returns the number of slots for entries, including padding.
             pub(crate) fn places(&self) -> usize {
                 crate::memory::Buffer::len(&self.values)
             }
 
-            /// The values of all places, where they are one array.
+            /// Returns the values of all slots, if they are one array.
             pub(crate) fn values_of_places(&mut self) -> Option<&mut M::Buffer<T>> {
                 Some(&mut self.values)
             }
 
-            /// Bytes of the arrays.
+            /// Returns the bytes of the arrays.
             pub fn bytes(&self) -> u128 {
                 let mut bytes = 0;
                 $(bytes += self.$offsets.bytes();)?
@@ -139,10 +139,10 @@ macro_rules! storage {
                 })
             }
 
-            /// A copy of the arrays in the host's memory.
+            /// Copies the arrays to the host's memory.
             ///
             /// # Errors
-            /// When the arrays are another executor's, memory runs out, or the device fails.
+            /// When the arrays belong to another executor, memory runs out, or the device fails.
             pub fn to_host<E: crate::executor::Executor<Memory = M>>(
                 &self,
                 executor: &E,
@@ -157,7 +157,7 @@ macro_rules! storage {
                 })
             }
 
-            /// Shows the parameters and every array to a visitor, in the order of the declaration.
+            /// Passes the parameters and every array to a visitor, in the order of the declaration.
             #[doc(hidden)]
             pub fn for_each_array<'a>(
                 &'a self,
@@ -173,7 +173,7 @@ macro_rules! storage {
         }
 
         impl<T: crate::real::Scalar> $Format<T> {
-            /// A copy.
+            /// Returns a copy.
             ///
             /// # Errors
             /// When memory runs out.
@@ -203,7 +203,7 @@ macro_rules! storage {
         }
 
         impl<T: crate::real::Scalar> PartialEq for $Format<T> {
-            /// Whether shape, parameters and the bits of every array are the same.
+            /// Returns whether shape, parameters and the bits of every array are the same.
             fn eq(&self, other: &Self) -> bool {
                 (self.rows, self.columns, self.stored) == (other.rows, other.columns, other.stored)
                     $(&& self.$parameter == other.$parameter)*

@@ -1,5 +1,5 @@
-//! What a format has to say of itself. A format is a storage, which is its arrays, and a strategy, which is how they are
-//! multiplied; several strategies may share a storage.
+//! Traits of a format: a storage, which is its arrays, and a strategy, which is how they are multiplied. Several
+//! strategies may share a storage.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -19,107 +19,107 @@ use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
-/// What a format may have no kernel for.
-const NARROW_VALUES: &str = "values that are stored narrower than computed with";
+/// An operation without a kernel in some formats.
+const NARROW_VALUES: &str = "values stored narrower than computed with";
 
-/// What no format has a kernel for yet.
+/// An operation without a kernel in any format yet.
 pub(super) const OTHER_PRODUCTS_OF_NARROW_VALUES: &str =
-    "several vectors or the transpose, where values are stored narrower than computed with";
+    "several vectors or the transpose, with values stored narrower than computed with";
 
-/// How a storage is multiplied, and with which parameters it is made.
+/// How a storage is multiplied, and the parameters with which it is built.
 pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     /// The storage.
     type Matrix<T: Scalar, M: Memory>: Storage<T, M>;
 
-    /// Every strategy of the storage that has a name of its own.
+    /// All strategies of the storage that have names of their own.
     const ALL: &'static [Self];
 
-    /// Those of them that stand for all where trying all would take too long.
+    /// Those that represent all where trying all would take too long.
     const STANDARD: &'static [Self] = Self::ALL;
 
-    /// The name, as users write it: its own, if it is one of [`ALL`](Self::ALL), otherwise that of the one that differs
-    /// from it in its parameters alone.
+    /// Returns the name, as users write it: its own, if it is one of [`ALL`](Self::ALL), otherwise that of the strategy
+    /// that differs from it only in its parameters.
     fn name(self) -> &'static str;
 
-    /// The parameters that can follow the name, where this strategy is one of [`ALL`](Self::ALL).
+    /// Returns the parameters that can follow the name, if this strategy is one of [`ALL`](Self::ALL).
     fn keys(self) -> &'static [Key<Self>] {
         &[]
     }
 
-    /// Why the parameters, each of them right by itself, do not go together.
+    /// Explains why parameters that are valid one by one contradict each other.
     fn contradiction(self) -> Option<String> {
         None
     }
 
-    /// The name of the storage alone.
+    /// Returns the name of the storage alone.
     fn storage(self) -> &'static str;
 
-    /// Whether the other strategy has the same arrays, parameters included.
+    /// Returns whether the other strategy has the same arrays, including parameters.
     fn shares_arrays(self, other: Self) -> bool {
         self.storage() == other.storage()
     }
 
-    /// Whether a place of the storage stands for a row and a column, so that it can hold one entry only: the conversion
+    /// Returns whether a slot of the storage stands for a row and a column and so holds one entry only; the conversion
     /// then sums duplicates in their order.
     fn sums_duplicates(self) -> bool {
         false
     }
 
-    /// Whether where entries are depends on their values.
+    /// Returns whether the positions of entries depend on their values.
     fn looks_at_values(self) -> bool {
         false
     }
 
-    /// Whether the entries of a row come back to CSR sorted by column.
+    /// Returns whether converting back to CSR sorts the entries of each row by column.
     fn sorts_rows(self) -> bool {
         self.sums_duplicates()
     }
 
-    /// Whether the same call gives the same bits every time on the same device.
+    /// Returns whether repeated calls on the same device give the same bits.
     fn reproducible(self) -> bool {
         true
     }
 
-    /// Whether it multiplies several vectors at once.
+    /// Returns whether it multiplies several vectors at once.
     fn multiplies_multivectors(self) -> bool {
         false
     }
 
-    /// Whether it multiplies the transpose.
+    /// Returns whether it multiplies the transpose.
     fn multiplies_transposed(self) -> bool {
         false
     }
 
-    /// The strategy that this one stands for with a matrix of this many rows and this longest row.
+    /// Returns the strategy that this one stands for, given the number of rows and the length of the longest row.
     fn resolved_by(self, _rows: usize, _longest_row: impl FnOnce() -> usize) -> Self {
         self
     }
 
-    /// The longest chain of additions that any product of a row of `length` entries goes through, on any executor.
+    /// Returns the longest chain of additions in any product of a row of `length` entries, on any executor.
     ///
-    /// Every addition joins sums of different entries, whether along a row, in a tree over the lanes, where intervals meet,
-    /// or in an atomic unit; so the row's length bounds their number, in whatever order they come. Duplicates that a
-    /// conversion has summed are links of the chain as well.
+    /// Every addition joins sums of different entries, whether along a row, in a tree over the lanes, where intervals
+    /// meet, or in an atomic unit; so the row's length bounds their number, in any order. Duplicates that a conversion
+    /// has summed are links of the chain as well.
     fn longest_chain(self, length: usize) -> usize {
         length
     }
 
-    /// Bytes that the arrays of `matrix` take with values of `V`. Nothing is converted.
+    /// Returns the bytes that the arrays of `matrix` take with values of `V`, without converting anything.
     ///
     /// # Errors
     /// When memory runs out.
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error>;
 
-    /// `matrix` in this storage, converted on the host.
+    /// Converts `matrix` to this storage on the host.
     ///
     /// # Errors
-    /// When that would take more than `limit` allows, or memory runs out.
+    /// When the result would exceed `limit`, or memory runs out.
     fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Self::Matrix<T, HostMemory>, Error>;
 
-    /// `matrix` in this storage, converted by kernels: the same arrays, bit for bit.
+    /// Converts `matrix` to this storage with kernels: the same arrays, bit for bit.
     ///
     /// # Errors
-    /// When that would take more than `limit` allows, memory runs out, or the device fails.
+    /// When the result would exceed `limit`, memory runs out, or the device fails.
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
@@ -127,12 +127,12 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         limit: FillLimit,
     ) -> Result<Self::Matrix<T, K::Memory>, Error>;
 
-    /// Whether the matrix is stored with the parameters that this strategy multiplies with.
+    /// Returns whether the matrix is stored with the parameters that this strategy multiplies with.
     fn fits<T: Scalar, M: Memory>(self, _matrix: &Self::Matrix<T, M>) -> bool {
         true
     }
 
-    /// Whether the matrix is stored with the parameters that this strategy chooses for it.
+    /// Returns whether the matrix is stored with the parameters that this strategy chooses for it.
     ///
     /// # Errors
     /// When memory runs out.
@@ -140,7 +140,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Ok(self.fits(matrix))
     }
 
-    /// The launches of y ← α A x + β y, in order. The vectors fit the matrix, and the matrix the strategy.
+    /// Returns the launches of y ← α A x + β y, in order. The vectors fit the matrix, and the matrix the strategy.
     ///
     /// # Errors
     /// When memory runs out, or the device cannot run them.
@@ -152,15 +152,17 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         device: &Device,
     ) -> Result<Vec<Launch>, Error>;
 
-    /// Whether it has a kernel that does more with each element of y while it is at hand, and that pays on the device.
+    /// Returns whether a kernel exists that fuses further work on each element of y, and is worthwhile on the device.
+    /// worthwhile on the device.
     fn fuses<T: Scalar, M: Memory>(self, _matrix: &Self::Matrix<T, M>, _device: &Device) -> bool {
         false
     }
 
-    /// The launch of y ← α A x + β y + γ z with sums, where it [has such a kernel](Self::fuses). The vectors fit the matrix.
+    /// Returns the launch of y ← α A x + β y + γ z with sums, where [such a kernel](Self::fuses) exists. The vectors
+    /// fit the matrix.
     ///
     /// # Errors
-    /// When there is none, or no room for the sums.
+    /// When no such kernel exists, or the sums have no workspace.
     fn fused_launch<T: Scalar, M: Memory>(
         self,
         _matrix: &Self::Matrix<T, M>,
@@ -170,20 +172,20 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Err(self.fuses_nothing())
     }
 
-    /// Whether it multiplies with values that are stored narrower than they are computed with.
+    /// Returns whether it multiplies with values stored narrower than computed with.
     fn multiplies_narrow(self) -> bool {
         false
     }
 
-    /// Whether the storage [marks](gpu_kernels::absent) places without an entry.
+    /// Returns whether the storage [marks](gpu_kernels::absent) slots without an entry.
     fn marks_absence(self) -> bool {
         <Self::Matrix<f64, HostMemory> as Storage<f64, HostMemory>>::MARKS_ABSENCE
     }
 
-    /// [`launches`](Self::launches) with other values than the matrix's own at its places.
+    /// Returns [`launches`](Self::launches) with other values in place of the matrix's own.
     ///
     /// # Errors
-    /// When there are none, memory runs out, or the device cannot run them.
+    /// When no kernel exists, memory runs out, or the device cannot run them.
     fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
         self,
         _matrix: &Self::Matrix<T, M>,
@@ -195,10 +197,10 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Err(self.multiplies_no_narrow_values())
     }
 
-    /// y ← α A x + β y on the CPU, with other values than the matrix's own at its places, as many as it has.
+    /// Computes y ← α A x + β y on the CPU, with other values in place of the matrix's own, equal in number.
     ///
     /// # Errors
-    /// When the format cannot do it, or memory runs out.
+    /// When the format does not support it, or memory runs out.
     fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
         self,
         _matrix: &Self::Matrix<T, HostMemory>,
@@ -208,7 +210,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Err(self.multiplies_no_narrow_values())
     }
 
-    /// y ← α A x + β y on the CPU, in parallel. The vectors fit the matrix, and the matrix the strategy.
+    /// Computes y ← α A x + β y on the CPU, in parallel. The vectors fit the matrix, and the matrix the strategy.
     ///
     /// # Errors
     /// When memory runs out.
@@ -218,10 +220,10 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error>;
 
-    /// The launches of Y ← α A X + β Y, in order; X and Y fit the matrix.
+    /// Returns the launches of Y ← α A X + β Y, in order; X and Y fit the matrix.
     ///
     /// # Errors
-    /// When there are none, memory runs out, or the device cannot run them.
+    /// When no kernel exists, memory runs out, or the device cannot run them.
     fn multivector_launches<T: Scalar, M: Memory>(
         self,
         _matrix: &Self::Matrix<T, M>,
@@ -232,10 +234,10 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Err(self.multiplies_no_multivectors())
     }
 
-    /// Y ← α A X + β Y on the CPU for vectors in row-major layout, in parallel; X and Y fit the matrix.
+    /// Computes Y ← α A X + β Y on the CPU for vectors in row-major layout, in parallel; X and Y fit the matrix.
     ///
     /// # Errors
-    /// When the format cannot do it.
+    /// When the format does not support it.
     fn multiply_rows_on_cpu<T: Scalar>(
         self,
         _matrix: &Self::Matrix<T, HostMemory>,
@@ -245,10 +247,11 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Err(self.multiplies_no_multivectors())
     }
 
-    /// The launches of y ← α Aᵀ x + β y, or the same with Aᴴ, in order; x has an element for each row, y one for each column.
+    /// Returns the launches of y ← α Aᵀ x + β y, or the same with Aᴴ, in order; x has an element per row, y one per
+    /// column.
     ///
     /// # Errors
-    /// When there are none.
+    /// When no kernel exists.
     fn transposed_launches<T: Scalar, M: Memory>(
         self,
         _matrix: &Self::Matrix<T, M>,
@@ -259,10 +262,11 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Err(self.multiplies_no_transpose())
     }
 
-    /// y ← α Aᵀ x + β y, or the same with Aᴴ, on the CPU, in parallel; x has an element for each row, y one for each column.
+    /// Computes y ← α Aᵀ x + β y, or the same with Aᴴ, on the CPU, in parallel; x has an element per row, y one per
+    /// column.
     ///
     /// # Errors
-    /// When the format cannot do it, or memory runs out.
+    /// When the format does not support it, or memory runs out.
     fn multiply_transposed_on_cpu<T: Scalar>(
         self,
         _matrix: &Self::Matrix<T, HostMemory>,
@@ -272,44 +276,44 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Err(self.multiplies_no_transpose())
     }
 
-    /// The error of a format without a kernel for an epilogue.
+    /// Returns the error of a format without a kernel for an epilogue.
     fn fuses_nothing(self) -> Error {
         Error::Unsupported { format: self.name(), operation: "an epilogue" }
     }
 
-    /// The error of a format without kernels for several vectors.
+    /// Returns the error of a format without kernels for several vectors.
     fn multiplies_no_multivectors(self) -> Error {
         Error::Unsupported { format: self.name(), operation: "several right-hand sides" }
     }
 
-    /// The error of a format without kernels for narrow values.
+    /// Returns the error of a format without kernels for narrow values.
     fn multiplies_no_narrow_values(self) -> Error {
         Error::Unsupported { format: self.name(), operation: NARROW_VALUES }
     }
 
-    /// The error of a format without kernels for the transpose.
+    /// Returns the error of a format without kernels for the transpose.
     fn multiplies_no_transpose(self) -> Error {
         Error::Unsupported { format: self.name(), operation: "the transposed matrix" }
     }
 }
 
-/// The arrays of a format. `storage!` makes the type and its methods that treat all arrays alike.
+/// The arrays of a format. `storage!` defines the type and the methods that treat all arrays alike.
 pub(crate) trait Storage<T: Scalar, M: Memory>: Sized {
-    /// The name in a container's header.
+    /// Name in a container's header.
     const CONTAINER_NAME: &'static str;
 
-    /// Whether places without an entry hold the [mark](gpu_kernels::absent).
+    /// Whether slots without an entry hold the [mark](gpu_kernels::absent).
     const MARKS_ABSENCE: bool = false;
 
-    /// Bytes of an offset, where the arrays have offsets of either width; otherwise 0.
+    /// Returns the bytes of an offset if the arrays have offsets of either width, otherwise 0.
     fn offset_width(&self) -> usize {
         0
     }
 
-    /// Bytes of the arrays that a product reads, and of what it writes besides y.
+    /// Returns the bytes of the arrays that a product reads, and of what it writes besides y.
     fn bytes_moved(&self) -> u128;
 
-    /// The same matrix in CSR, converted by kernels.
+    /// Converts the matrix to CSR with kernels.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
@@ -318,21 +322,21 @@ pub(crate) trait Storage<T: Scalar, M: Memory>: Sized {
 
 /// Arrays in the host's memory.
 pub(crate) trait HostStorage<T: Scalar>: Storage<T, HostMemory> {
-    /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR gets them.
+    /// Calls `visit` with row, column and value of each entry; the entries of a row come in the order of CSR.
     ///
     /// # Errors
-    /// When memory runs out, of which most formats need none.
+    /// When memory runs out; most formats need none.
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error>;
 
-    /// The same matrix in CSR.
+    /// Converts the matrix to CSR.
     ///
     /// # Errors
     /// When memory runs out.
     fn into_csr(self) -> Result<Csr<T>, Error>;
 
-    /// A matrix from the arrays of a file, every invariant checked.
+    /// Builds a matrix from the arrays of a file; checks every invariant.
     ///
     /// # Errors
-    /// What is wrong with them, in a sentence.
+    /// Returns a sentence that describes what is wrong with them.
     fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String>;
 }

@@ -1,34 +1,34 @@
-//! The text of a format: a name, and after a colon the parameters that the name does not tell.
+//! Text of a format: a name, then a colon and the parameters that the name does not imply.
 
 use super::strategy::Strategy;
 
 /// A parameter that the text of a format can set: `name=value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// The name.
+    /// Name.
     pub name: &'static str,
-    /// What it is.
+    /// Meaning.
     pub about: &'static str,
-    /// What a value can be.
+    /// Description of the valid values.
     pub expected: &'static str,
 }
 
 /// A parameter of a strategy.
 pub(crate) struct Key<S> {
-    /// How it looks from outside.
+    /// Description for users.
     pub parameter: Parameter,
-    /// The value, where the strategy has one.
+    /// Returns the value, if the strategy has one.
     pub get: fn(S) -> Option<String>,
-    /// The strategy with another value; none where that is no value.
+    /// Returns the strategy with another value, or `None` if the value is invalid.
     pub set: fn(S, &str) -> Option<S>,
 }
 
-/// A number from `least` to `most`, from text.
+/// Parses a number from `least` to `most`.
 pub(super) fn number(text: &str, least: u32, most: u32) -> Option<u32> {
     text.parse().ok().filter(|number| (least..=most).contains(number))
 }
 
-/// The parameters of a strategy that its name does not tell, as [`with`] takes them; empty if there is none.
+/// Returns the parameters of a strategy that its name does not imply, as [`with`] takes them; empty if there are none.
 pub(super) fn parameters<S: Strategy>(strategy: S) -> String {
     let Some(named) = S::ALL.iter().copied().find(|named| named.name() == strategy.name()) else {
         return String::new();
@@ -39,10 +39,10 @@ pub(super) fn parameters<S: Strategy>(strategy: S) -> String {
     told.collect::<Vec<_>>().join(",")
 }
 
-/// A strategy that has a name, with other parameters.
+/// Returns a named strategy with other parameters.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Returns what is wrong with the text.
 pub(super) fn with<S: Strategy>(named: S, text: &str) -> Result<S, String> {
     let keys = named.keys();
     if keys.is_empty() {
@@ -167,7 +167,7 @@ mod tests {
             ("cmrs:height=-1", "height is -1, expected a number from 1 to 16"),
             ("cmrs-4:height=5", "cmrs-4 has no parameters"),
             ("hyb:quantile=1/0", "quantile is 1/0, expected a fraction such as 1/3"),
-            ("hyb:coo=dia", "coo is dia, expected the name of a format of coordinates such as coo-atomic"),
+            ("hyb:coo=dia", "coo is dia, expected the name of a coordinate format such as coo-atomic"),
             ("hyb-q0:quantile=1/2", "unknown parameter 'quantile', expected coo"),
             ("bellpack-3x3:rows=48", "rows is 48, expected 32, 64, 128 or 256"),
             ("csr-vector:lanes=3", "csr-vector has no parameters"),

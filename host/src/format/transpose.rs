@@ -1,4 +1,4 @@
-//! The transpose of a matrix in CSR.
+//! Transpose of a matrix in CSR.
 
 use super::{Csr, Offsets, parallel_rows};
 use crate::convert::gather::MOST_PLACES;
@@ -7,12 +7,12 @@ use crate::memory::{collect, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// How often the entries are passed over, at most, to sort them by column.
+/// Largest number of passes over the entries to sort them by column.
 const MOST_PASSES: usize = 8;
 
 impl<T: Scalar> Csr<T> {
-    /// The transpose: rows become columns. Each of its rows is sorted by column; entries that are stored more than
-    /// once stay so, in their order. In parallel, O(rows + columns + nnz), takes as much memory as the entries.
+    /// Returns the transpose: rows become columns. Each of its rows is sorted by column; duplicates stay, in their
+    /// order. Runs in parallel in O(rows + columns + nnz), and takes as much memory as the entries.
     ///
     /// # Errors
     /// When memory runs out.
@@ -21,7 +21,7 @@ impl<T: Scalar> Csr<T> {
         Ok(Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values))
     }
 
-    /// [`transposed`](Self::transposed), and which entry of this matrix each entry of the transpose is.
+    /// Returns [`transposed`](Self::transposed), and for each entry of the transpose its index in this matrix.
     ///
     /// # Errors
     /// When there are more than [`MOST_PLACES`] entries, or memory runs out.
@@ -36,13 +36,13 @@ impl<T: Scalar> Csr<T> {
         Ok((Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values), order))
     }
 
-    /// The arrays of the transpose, with something of each entry in place of its value.
+    /// Returns the arrays of the transpose, with an item of `of_entries` in place of each value.
     fn transposed_arrays<V: bytemuck::Zeroable + Copy + Send + Sync>(
         &self,
         of_entries: &[V],
     ) -> Result<(Offsets, Vec<u32>, Vec<V>), Error> {
-        // Each thread takes a range of columns and picks them out of all entries, row after row, so the entries keep
-        // their order, whatever the number of threads.
+        // Each thread takes a range of columns and picks their entries out of all entries, row by row, so the entries
+        // keep their order for any number of threads.
         let columns_at_once = self.columns().div_ceil(parallel::threads().min(MOST_PASSES)).max(1);
         let mut lengths = zeros::<u64>(self.columns())?;
         parallel::chunks_mut(&mut lengths, columns_at_once, 1, &|(range, lengths)| {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn rows_become_columns_in_order() {
-        // Unsorted, with an entry twice, an empty row and an empty column.
+        // Unsorted, with a duplicate entry, an empty row and an empty column.
         let columns = vec![3, 0, 3, 1, 0];
         let matrix = Csr::try_new(4, 5, vec![0u32, 3, 3, 4, 5], columns, vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         let expected =

@@ -1,4 +1,4 @@
-//! From and to the arrays that all these crates have: offsets, indices, values.
+//! Conversion from and to the arrays common to all these crates: offsets, indices, values.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::format::{Offsets, check_shape};
 use crate::memory::copy;
 use crate::real::Scalar;
 
-/// An array of one's own.
+/// An owned array.
 pub(super) fn owned<T: Clone>(array: Cow<'_, [T]>) -> Result<Vec<T>, Error> {
     match array {
         Cow::Borrowed(array) => copy(array),
@@ -17,10 +17,10 @@ pub(super) fn owned<T: Clone>(array: Cow<'_, [T]>) -> Result<Vec<T>, Error> {
     }
 }
 
-/// Row offsets that are checked, before the entries are looked at: there may be fewer than somebody believes.
+/// Checks row offsets before the entries are accessed, of which there may be fewer than claimed.
 ///
 /// # Errors
-/// Those of [`Csr::try_new`] for the shape and the offsets, and when one is negative.
+/// As for the shape and the offsets in [`Csr::try_new`], and when an offset is negative.
 #[doc(hidden)]
 pub fn checked_offsets<O: Index>(
     rows: usize,
@@ -36,32 +36,32 @@ pub fn checked_offsets<O: Index>(
 
 /// The arrays of a matrix.
 pub(super) struct Arrays<'a, T: Scalar, I: Index, O: Index> {
-    /// Where each row begins, counted from where the first one does.
+    /// Start of each row, relative to the start of the first.
     pub offsets: Cow<'a, [O]>,
     pub indices: Cow<'a, [I]>,
     pub values: Cow<'a, [T]>,
 }
 
 impl<T: Scalar, I: Index, O: Index> Arrays<'_, T, I, O> {
-    /// The matrix whose rows these are.
+    /// The matrix with these rows.
     pub fn in_rows(self, rows: usize, columns: usize) -> Result<Csr<T>, Error> {
         check_length("values", self.values.len(), self.indices.len())?;
         let offsets = checked_offsets(rows, columns, self.values.len(), self.offsets)?;
         Csr::try_new(rows, columns, offsets, I::into_columns(self.indices, columns)?, owned(self.values)?)
     }
 
-    /// The matrix whose columns these are.
+    /// The matrix with these columns.
     #[cfg(any(feature = "nalgebra-sparse", feature = "sprs"))]
     pub fn in_columns(self, rows: usize, columns: usize) -> Result<Csr<T>, Error> {
-        // Before the two are mixed up in an error.
+        // Checked before an error could confuse the two.
         check_shape(rows, columns)?;
         self.in_rows(columns, rows)?.transposed()
     }
 }
 
 impl<T: Scalar> Csr<T> {
-    /// A copy of arrays that somebody else has, with any types of indices. Row offsets may begin with any number: those of
-    /// some rows of a matrix do.
+    /// Copies borrowed arrays, with any types of indices. Row offsets may begin with any number, as they do for a part of a
+    /// matrix's rows.
     ///
     /// ```
     /// use host::Csr;
@@ -76,7 +76,7 @@ impl<T: Scalar> Csr<T> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`try_new`](Self::try_new), and when an index is negative.
+    /// As for [`try_new`](Self::try_new), and when an index is negative.
     pub fn try_from_slices<I: Index, O: Index>(
         rows: usize,
         columns: usize,
@@ -89,7 +89,7 @@ impl<T: Scalar> Csr<T> {
     }
 }
 
-/// Checks what the other crates ask of a matrix: each row sorted by column, and no entry twice.
+/// Checks the requirements of the other crates: each row sorted by column, with no duplicate entries.
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub(super) fn check_ascending<T: Scalar>(matrix: &Csr<T>) -> Result<(), Error> {
     use crate::parallel::{self, ROWS_AT_ONCE};
@@ -100,7 +100,8 @@ pub(super) fn check_ascending<T: Scalar>(matrix: &Csr<T>) -> Result<(), Error> {
     match parallel::first(matrix.rows(), ROWS_AT_ONCE, &|mut rows| rows.find(|&row| !ascends(row))) {
         None => Ok(()),
         Some(row) => {
-            let reason = format!("row {row} is not sorted by column, or has an entry twice: sort_rows, sum_duplicates");
+            let reason =
+                format!("row {row} is not sorted by column or has duplicate entries: see sort_rows and sum_duplicates");
             Err(Error::structure("CSR", reason))
         }
     }
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(message::<i32, i32>(&[], &[0, 1]), "CSR matrix: 0 row offsets for 2 rows, expected rows + 1");
         assert_eq!(message(&[0, 1], &[0, 1]), "CSR matrix: 2 row offsets for 2 rows, expected rows + 1");
         assert_eq!(message(&[0, 1, 2], &[0]), "values has length 2, expected 1");
-        // Lengths and offsets come before columns, which take longer.
+        // Lengths and offsets are checked before columns, which take longer.
         assert_eq!(message(&[0, 1, 2], &[-1]), "values has length 2, expected 1");
         assert_eq!(message(&[0, 1, 5], &[-1, -1]), "CSR matrix: the last row offset is 5, expected 2");
     }

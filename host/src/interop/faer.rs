@@ -1,5 +1,5 @@
-//! [faer](https://docs.rs/faer): `SparseRowMat` and `SparseColMat` and their views, with indices of any [`Index`] that faer
-//! has: `u32`, `u64` and `usize`.
+//! [faer](https://docs.rs/faer): `SparseRowMat`, `SparseColMat` and their views, with indices of any [`Index`] that faer
+//! supports: `u32`, `u64` and `usize`.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::real::Scalar;
 impl<T: Scalar, I: Index + faer::Index> TryFrom<SparseRowMat<I, T>> for Csr<T> {
     type Error = Error;
 
-    /// Moves the arrays, as far as their types are the same. Where there is room between rows, they are copied.
+    /// Moves the arrays as far as their types match. If there are gaps between rows, the arrays are copied.
     ///
     /// ```
     /// use faer::sparse::{SparseRowMat, Triplet};
@@ -64,7 +64,7 @@ impl<T: Scalar, I: Index + faer::Index> TryFrom<SparseRowMatRef<'_, I, T>> for C
 impl<T: Scalar, I: Index + faer::Index> TryFrom<SparseColMat<I, T>> for Csr<T> {
     type Error = Error;
 
-    /// The same matrix in rows. `SparseColMat::into_transpose` gives the transpose for less.
+    /// The same matrix in rows. `SparseColMat::into_transpose` gives the transpose at a lower cost.
     fn try_from(matrix: SparseColMat<I, T>) -> Result<Self, Error> {
         check_shape(matrix.nrows(), matrix.ncols())?;
         Csr::try_from(matrix.into_transpose())?.transposed()
@@ -84,14 +84,14 @@ impl<T: Scalar, I: Index + faer::Index> TryFrom<SparseColMatRef<'_, I, T>> for C
 impl<T: Scalar, I: Index + faer::Index> TryFrom<Csr<T>> for SparseRowMat<I, T> {
     type Error = Error;
 
-    /// Moves the arrays, as far as their types are the same. An error where rows are not sorted or have an entry twice, and
-    /// where there are more entries than an offset can count.
+    /// Moves the arrays as far as their types match. Returns an error if rows are not sorted or have duplicate entries, or
+    /// if there are more entries than an offset can count.
     fn try_from(matrix: Csr<T>) -> Result<Self, Error> {
         check_ascending(&matrix)?;
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let (offsets, indices, values) = matrix.into_parts();
         let (offsets, indices) = (I::from_offsets(offsets)?, I::from_columns(indices)?);
-        // It panics for no matrix that is valid and ascends: no dimension is beyond `i32`.
+        // Never panics for a valid matrix with ascending rows, since no dimension exceeds `i32`.
         Ok(Self::new(SymbolicSparseRowMat::new_checked(rows, columns, offsets, None, indices), values))
     }
 }
@@ -99,8 +99,8 @@ impl<T: Scalar, I: Index + faer::Index> TryFrom<Csr<T>> for SparseRowMat<I, T> {
 impl<T: Scalar, I: Index + faer::Index> TryFrom<Csr<T>> for SparseColMat<I, T> {
     type Error = Error;
 
-    /// The same matrix in columns. An error where a row has an entry twice, and where there are more entries than an offset
-    /// can count.
+    /// The same matrix in columns. Returns an error if a row has duplicate entries, or if there are more entries than an
+    /// offset can count.
     fn try_from(matrix: Csr<T>) -> Result<Self, Error> {
         Ok(SparseRowMat::try_from(matrix.transposed()?)?.into_transpose())
     }
@@ -109,12 +109,12 @@ impl<T: Scalar, I: Index + faer::Index> TryFrom<Csr<T>> for SparseColMat<I, T> {
 impl<'a, T: Scalar> TryFrom<&'a Csr<T>> for SparseRowMatRef<'a, u32, T> {
     type Error = Error;
 
-    /// Borrows the arrays. An error where rows are not sorted or have an entry twice, and where there are so many entries
-    /// that offsets are `u64`.
+    /// Borrows the arrays. Returns an error if rows are not sorted or have duplicate entries, or if there are so many
+    /// entries that offsets are `u64`.
     fn try_from(matrix: &'a Csr<T>) -> Result<Self, Error> {
         check_ascending(matrix)?;
         let Some(offsets) = <u32 as Index>::borrowed(matrix.row_offsets()) else {
-            return Err(Error::structure("CSR", "the row offsets are u64, and the view has others"));
+            return Err(Error::structure("CSR", "the row offsets are u64, but those of the view are not"));
         };
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let symbolic = SymbolicSparseRowMatRef::new_checked(rows, columns, offsets, None, matrix.column_indices());
@@ -122,13 +122,13 @@ impl<'a, T: Scalar> TryFrom<&'a Csr<T>> for SparseRowMatRef<'a, u32, T> {
     }
 }
 
-/// Whether the arrays have the entries of all rows, one row after the other, and nothing else.
+/// Whether the arrays consist of the entries of all rows, in order and without gaps.
 fn is_packed<T, I: faer::Index>(matrix: SparseRowMatRef<'_, I, T>) -> bool {
     let (rows, _, offsets, lengths, indices) = matrix.symbolic().parts();
     lengths.is_none() && offsets[0].zx() == 0 && offsets[rows].zx() == indices.len()
 }
 
-/// A copy without what lies between rows.
+/// A copy without the gaps between rows.
 fn packed<T: Scalar, I: Index + faer::Index>(matrix: SparseRowMatRef<'_, I, T>) -> Result<Csr<T>, Error> {
     let symbolic = matrix.symbolic();
     let (rows, columns, .., all_indices) = symbolic.parts();

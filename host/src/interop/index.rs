@@ -1,4 +1,4 @@
-//! Types of indices.
+//! Index types.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -13,36 +13,36 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type of indices that matrices of other crates have: `i32`, `i64`, `u32`, `u64` or `usize`. The columns of a
-/// [`Csr`](crate::Csr) are `u32`, and its row offsets `u32`, or `u64` where it has too many entries.
+/// An index type used by matrices of other crates: `i32`, `i64`, `u32`, `u64` or `usize`. The columns of a
+/// [`Csr`](crate::Csr) are `u32`; its row offsets are `u32`, or `u64` if it has too many entries.
 pub trait Index:
     sealed::Sealed + Copy + Default + Display + Send + Sync + TryFrom<u64> + TryInto<u64> + 'static
 {
-    /// Columns as a [`Csr`](crate::Csr) has them, all below `columns`.
+    /// Converts columns to those of a [`Csr`](crate::Csr), all less than `columns`.
     #[doc(hidden)]
     fn into_columns(indices: Cow<'_, [Self]>, columns: usize) -> Result<Vec<u32>, Error> {
         narrowed_columns(&indices, columns)
     }
 
-    /// Offsets as a [`Csr`](crate::Csr) has them, counted from the first one.
+    /// Converts offsets to those of a [`Csr`](crate::Csr), relative to the first.
     #[doc(hidden)]
     fn into_offsets(offsets: Cow<'_, [Self]>) -> Result<Offsets, Error> {
         copied_offsets(&offsets)
     }
 
-    /// Columns of a [`Csr`](crate::Csr) in this type, which has them all.
+    /// Converts columns of a [`Csr`](crate::Csr) to this type, which can represent them all.
     #[doc(hidden)]
     fn from_columns(columns: Vec<u32>) -> Result<Vec<Self>, Error> {
         parallel::map(columns.len(), ROWS_AT_ONCE, &|entry| Self::try_from(columns[entry].into()).unwrap_or_default())
     }
 
-    /// Row offsets of a [`Csr`](crate::Csr) in this type.
+    /// Converts row offsets of a [`Csr`](crate::Csr) to this type.
     #[doc(hidden)]
     fn from_offsets(offsets: Offsets) -> Result<Vec<Self>, Error> {
         converted_offsets(&offsets)
     }
 
-    /// Row offsets of a [`Csr`](crate::Csr), if they are of this type.
+    /// Borrows row offsets of a [`Csr`](crate::Csr), if they are of this type.
     #[doc(hidden)]
     fn borrowed(_: &Offsets) -> Option<&[Self]> {
         None
@@ -76,7 +76,7 @@ fn converted_offsets<I: Index>(offsets: &Offsets) -> Result<Vec<I>, Error> {
     collect((0..offsets.len()).map(|row| offset(row).unwrap_or_default()))
 }
 
-/// Only types of 32 bits lack an offset.
+/// Only 32-bit types cannot represent every offset.
 fn too_wide(offset: usize) -> Error {
     let what = "row offset in a matrix with offsets of 32 bits";
     Error::TooLarge { what, value: offset as u128, limit: i32::MAX as u128 }
@@ -92,7 +92,7 @@ indices!(i32 i64 usize);
 
 impl sealed::Sealed for u32 {}
 impl Index for u32 {
-    // `Csr::try_new` compares them with the number of columns.
+    // `Csr::try_new` checks them against the number of columns.
     fn into_columns(indices: Cow<'_, [u32]>, _: usize) -> Result<Vec<u32>, Error> {
         owned(indices)
     }

@@ -1,26 +1,27 @@
 //! Matrices and vectors of other programs and crates.
 //!
-//! [`Csr::try_from_slices`](crate::Csr::try_from_slices) takes arrays with any type of [`Index`]. The rest is behind features,
-//! one for each crate, of its name: `faer` (0.24), `nalgebra-sparse` (0.11), `ndarray` (0.17), `sprs` (0.11).
+//! [`Csr::try_from_slices`](crate::Csr::try_from_slices) takes arrays with any type of [`Index`]. The rest is behind one
+//! feature per crate, with the crate's name: `faer` (0.24), `nalgebra-sparse` (0.11), `ndarray` (0.17), `sprs` (0.11).
 //!
-//! A matrix of another crate becomes a [`Csr`](crate::Csr) by `TryFrom`, and the other way round. Every invariant is
-//! checked, whatever the other crate promises: O(nnz) to check, even where nothing is copied. What is moved and
-//! what is copied follows from the types:
+//! A matrix of another crate converts to a [`Csr`](crate::Csr) by `TryFrom`, and vice versa. Every invariant is
+//! checked, whatever the other crate promises: the check is O(nnz), even if nothing is copied. The types determine what
+//! is moved and what is copied:
 //!
 //! | from | to | arrays |
 //! |---|---|---|
 //! | owned, indices of type `u32` | `Csr` | moved; nothing is copied |
-//! | owned, other indices | `Csr` | values moved; columns and offsets narrowed, and so copied |
-//! | a view, or a reference | `Csr` | copied |
-//! | of faer, with gaps between rows | `Csr` | copied without them |
-//! | in columns (CSC) | `Csr` | as above, and then transposed, which copies all |
+//! | owned, other indices | `Csr` | values moved; columns and offsets narrowed, hence copied |
+//! | a view or a reference | `Csr` | copied |
+//! | of faer, with gaps between rows | `Csr` | copied without the gaps |
+//! | in columns (CSC) | `Csr` | as above, then transposed, which copies all arrays |
 //! | `Csr` | owned, indices of type `u32` | moved; nothing is copied |
-//! | `Csr` | owned, other indices | values moved; columns and offsets widened, and so copied |
+//! | `Csr` | owned, other indices | values moved; columns and offsets widened, hence copied |
 //! | `&Csr` | a view, indices of type `u32` | borrowed; nothing is copied |
 //!
-//! The arrays of a matrix in columns are those of its transpose in CSR. All three crates can say so without a copy:
-//! `transpose_into` of sprs, `into_transpose` of faer, `transpose_as_csr` of nalgebra-sparse. A plan of that multiplies
-//! with the matrix itself by [`apply_transposed`](crate::Plan::apply_transposed), and nothing was copied or transposed:
+//! The arrays of a matrix in columns are those of its transpose in CSR. All three crates can reinterpret them without a
+//! copy: `transpose_into` of sprs, `into_transpose` of faer, `transpose_as_csr` of nalgebra-sparse. A plan of the
+//! transpose multiplies by the matrix itself with [`apply_transposed`](crate::Plan::apply_transposed); nothing is
+//! copied or transposed:
 //!
 #![cfg_attr(feature = "sprs", doc = "```")]
 #![cfg_attr(not(feature = "sprs"), doc = "```ignore")]
@@ -40,9 +41,9 @@
 //! # }
 //! ```
 //!
-//! The other crates ask for more of their matrices than [`Csr`](crate::Csr) does: the entries of a row sorted by column,
-//! and none stored twice. Where that does not hold, the way there is an error, and
-//! [`sort_rows`](crate::Csr::sort_rows) and [`sum_duplicates`](crate::Csr::sum_duplicates) help.
+//! The other crates require more of their matrices than [`Csr`](crate::Csr) does: the entries of each row must be sorted by
+//! column, without duplicates. Otherwise the conversion is an error, and [`sort_rows`](crate::Csr::sort_rows) and
+//! [`sum_duplicates`](crate::Csr::sum_duplicates) help.
 
 mod arrays;
 #[cfg(feature = "faer")]

@@ -27,7 +27,7 @@ fn borrowed<'a, T: Scalar>(
 impl<T: Scalar> TryFrom<CsrMatrix<T>> for Csr<T> {
     type Error = Error;
 
-    /// Moves the values. Columns and offsets are narrowed, and so copied.
+    /// Moves the values. Columns and offsets are narrowed, hence copied.
     ///
     /// ```
     /// use host::Csr;
@@ -61,7 +61,7 @@ impl<T: Scalar> TryFrom<&CsrMatrix<T>> for Csr<T> {
 impl<T: Scalar> TryFrom<CscMatrix<T>> for Csr<T> {
     type Error = Error;
 
-    /// The same matrix in rows. `CscMatrix::transpose_as_csr` gives the transpose for less.
+    /// The same matrix in rows. `CscMatrix::transpose_as_csr` gives the transpose at a lower cost.
     fn try_from(matrix: CscMatrix<T>) -> Result<Self, Error> {
         let (rows, columns) = (matrix.nrows(), matrix.ncols());
         owned(matrix.disassemble()).in_columns(rows, columns)
@@ -80,8 +80,8 @@ impl<T: Scalar> TryFrom<&CscMatrix<T>> for Csr<T> {
 impl<T: Scalar> TryFrom<Csr<T>> for CsrMatrix<T> {
     type Error = Error;
 
-    /// Moves the values. Columns and offsets are widened, and so copied. An error where rows are not sorted or have an
-    /// entry twice.
+    /// Moves the values. Columns and offsets are widened, hence copied. Returns an error if rows are not sorted or have
+    /// duplicate entries.
     fn try_from(matrix: Csr<T>) -> Result<Self, Error> {
         check_ascending(&matrix)?;
         let (rows, columns) = (matrix.rows(), matrix.columns());
@@ -93,7 +93,7 @@ impl<T: Scalar> TryFrom<Csr<T>> for CsrMatrix<T> {
 impl<T: Scalar> TryFrom<Csr<T>> for CscMatrix<T> {
     type Error = Error;
 
-    /// The same matrix in columns. An error where a row has an entry twice.
+    /// The same matrix in columns. Returns an error if a row has duplicate entries.
     fn try_from(matrix: Csr<T>) -> Result<Self, Error> {
         let transpose = matrix.transposed()?;
         check_ascending(&transpose)?;
@@ -107,7 +107,7 @@ fn widened<T: Scalar>(matrix: Csr<T>) -> Result<Parts<T>, Error> {
     Ok((Index::from_offsets(offsets)?, Index::from_columns(indices)?, values))
 }
 
-/// What every matrix fulfils that was checked.
+/// Never happens for a matrix that has been checked.
 fn refused(error: SparseFormatError) -> Error {
     Error::structure("CSR", error.to_string())
 }

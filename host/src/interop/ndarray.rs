@@ -1,8 +1,8 @@
-//! [ndarray](https://docs.rs/ndarray): arrays of one dimension as vectors.
+//! [ndarray](https://docs.rs/ndarray): one-dimensional arrays as vectors.
 //!
-//! On executors whose memory is the host's, [`Plan::apply_arrays`] multiplies views as they are. Elsewhere, or to keep an
-//! array as a [`Vector`](crate::Vector), [`into_vec`] moves it, and [`Executor::upload`] takes it from there; what
-//! [`Executor::download`] gives becomes an array by ndarray's own `Array1::from`, without a copy.
+//! On executors with host memory, [`Plan::apply_arrays`] multiplies views in place. Elsewhere, or to keep an array as a
+//! [`Vector`](crate::Vector), [`into_vec`] moves it and [`Executor::upload`] accepts the result; the result of
+//! [`Executor::download`] becomes an array by ndarray's own `Array1::from`, without a copy.
 //!
 //! ```
 //! use host::executor::{Cpu, Executor};
@@ -37,7 +37,7 @@ use crate::executor::Executor;
 use crate::memory::{HostMemory, collect};
 use crate::real::Scalar;
 
-/// The elements of an array. They are moved where they are all that its memory holds, in their order, and otherwise copied.
+/// The elements of an array. They are moved if they are all that its memory holds, in order, and copied otherwise.
 ///
 /// # Errors
 /// When memory runs out.
@@ -46,7 +46,7 @@ pub fn into_vec<T: Scalar>(array: Array1<T>) -> Result<Vec<T>, Error> {
         let length = array.len();
         let (mut elements, offset) = array.into_raw_vec_and_offset();
         let first = offset.unwrap_or(0);
-        // Both ends may have been cut off.
+        // Both ends may have been cut off by slicing.
         elements.truncate(first + length);
         elements.drain(..first);
         return Ok(elements);
@@ -55,10 +55,10 @@ pub fn into_vec<T: Scalar>(array: Array1<T>) -> Result<Vec<T>, Error> {
 }
 
 impl<T: Scalar, E: Executor<Memory = HostMemory>> Plan<T, E> {
-    /// [`apply`](Self::apply) for views of arrays; nothing is copied. For executors whose memory is the host's.
+    /// [`apply`](Self::apply) for views of arrays, without copies. For executors with host memory.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply), and when the elements of a view do not lie one after the other.
+    /// As for [`apply`](Self::apply), and when the elements of a view are not contiguous.
     pub fn apply_arrays(
         &mut self,
         alpha: T,
@@ -70,18 +70,18 @@ impl<T: Scalar, E: Executor<Memory = HostMemory>> Plan<T, E> {
     }
 }
 
-/// The elements of a view, which must lie one after the other.
+/// The elements of a view, which must be contiguous.
 fn as_slice<'a, T>(what: &'static str, array: ArrayView1<'a, T>) -> Result<&'a [T], Error> {
     let stride = array.strides()[0];
     array.to_slice().ok_or_else(|| not_contiguous(what, stride))
 }
 
-/// [`as_slice`] of a view that can be written to.
+/// [`as_slice`] of a mutable view.
 fn as_slice_mut<'a, T>(what: &'static str, array: ArrayViewMut1<'a, T>) -> Result<&'a mut [T], Error> {
     let stride = array.strides()[0];
     array.into_slice().ok_or_else(|| not_contiguous(what, stride))
 }
 
 fn not_contiguous(what: &'static str, stride: isize) -> Error {
-    Error::Setting { what, value: stride.to_string(), expected: "1: elements one after the other" }
+    Error::Setting { what, value: stride.to_string(), expected: "1: contiguous elements" }
 }

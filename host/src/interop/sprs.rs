@@ -14,7 +14,7 @@ use crate::real::Scalar;
 impl<T: Scalar, I: Index + SpIndex, O: Index + SpIndex> TryFrom<CsMatI<T, I, O>> for Csr<T> {
     type Error = Error;
 
-    /// Moves the arrays, as far as their types are the same; transposes where the matrix is in columns.
+    /// Moves the arrays as far as their types match; transposes a matrix in columns.
     ///
     /// ```
     /// use host::Csr;
@@ -43,7 +43,7 @@ impl<T: Scalar, I: Index + SpIndex, O: Index + SpIndex> TryFrom<CsMatI<T, I, O>>
 impl<T: Scalar, I: Index + SpIndex, O: Index + SpIndex> TryFrom<CsMatViewI<'_, T, I, O>> for Csr<T> {
     type Error = Error;
 
-    /// Copies the arrays; transposes where the matrix is in columns.
+    /// Copies the arrays; transposes a matrix in columns.
     fn try_from(matrix: CsMatViewI<'_, T, I, O>) -> Result<Self, Error> {
         let ((rows, columns), in_rows) = (matrix.shape(), matrix.is_csr());
         let (offsets, indices, values) = matrix.into_raw_storage();
@@ -56,8 +56,8 @@ impl<T: Scalar, I: Index + SpIndex, O: Index + SpIndex> TryFrom<CsMatViewI<'_, T
 impl<T: Scalar, I: Index + SpIndex, O: Index + SpIndex> TryFrom<Csr<T>> for CsMatI<T, I, O> {
     type Error = Error;
 
-    /// Moves the arrays, as far as their types are the same, into a matrix in rows. An error where rows are not sorted or
-    /// have an entry twice, and where there are more entries than an offset can count.
+    /// Moves the arrays as far as their types match, into a matrix in rows. Returns an error if rows are not sorted or have
+    /// duplicate entries, or if there are more entries than an offset can count.
     fn try_from(matrix: Csr<T>) -> Result<Self, Error> {
         check_ascending(&matrix)?;
         let shape = (matrix.rows(), matrix.columns());
@@ -70,8 +70,8 @@ impl<T: Scalar, I: Index + SpIndex, O: Index + SpIndex> TryFrom<Csr<T>> for CsMa
 impl<'a, T: Scalar, O: Index + SpIndex> TryFrom<&'a Csr<T>> for CsMatViewI<'a, T, u32, O> {
     type Error = Error;
 
-    /// Borrows the arrays as a matrix in rows. The offsets of a matrix are `u32`, or `u64` where it has too many entries;
-    /// for others it is an error, as where rows are not sorted or have an entry twice.
+    /// Borrows the arrays as a matrix in rows. The offsets of a matrix are `u32`, or `u64` if it has too many entries.
+    /// Returns an error for other types of offsets, and if rows are not sorted or have duplicate entries.
     ///
     /// ```
     /// use host::Csr;
@@ -88,7 +88,10 @@ impl<'a, T: Scalar, O: Index + SpIndex> TryFrom<&'a Csr<T>> for CsMatViewI<'a, T
         check_ascending(matrix)?;
         let Some(offsets) = O::borrowed(matrix.row_offsets()) else {
             let width = 8 * matrix.row_offsets().width();
-            return Err(Error::structure("CSR", format!("the row offsets are u{width}, and the view has others")));
+            return Err(Error::structure(
+                "CSR",
+                format!("the row offsets are u{width}, but those of the view are not"),
+            ));
         };
         Self::try_new((matrix.rows(), matrix.columns()), offsets, matrix.column_indices(), matrix.values())
             .map_err(|(.., error)| Error::structure("CSR", error.to_string()))

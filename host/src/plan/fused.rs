@@ -1,4 +1,4 @@
-//! Products that do more with each element of y while it is at hand.
+//! Products with further operations on each element of y.
 
 use super::{Plan, Vector};
 use crate::error::Error;
@@ -7,10 +7,10 @@ use crate::real::Scalar;
 use crate::spmv::{Epilogue, FusedOperands, FusedProduct, Operands, ProductOperands};
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
-    /// y ← α A x + β y + γ z, and sums over the elements of the new y, as the epilogue says. What iterative methods do next
-    /// with a product so costs no pass over the vectors of its own, where the plan [fuses](Self::fuses) it; elsewhere it is
-    /// the product and then a pass. The same bits every time in a [reproducible](crate::Format::reproducible) format: those of
-    /// [`apply`](Self::apply), where there is no z.
+    /// y ← α A x + β y + γ z, and sums over the elements of the new y, as given by the epilogue. The next step of an
+    /// iterative method thus needs no pass of its own over the vectors if the plan [fuses](Self::fuses) it; otherwise this
+    /// is the product followed by a pass. The same bits every time in a [reproducible](crate::Format::reproducible) format:
+    /// those of [`apply`](Self::apply), if there is no z.
     ///
     /// ```
     /// use host::executor::{Cpu, Executor};
@@ -32,7 +32,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// ```
     ///
     /// # Errors
-    /// When the numbers are complex, α, β or γ is not finite, a vector does not fit the matrix, or the device fails.
+    /// When the numbers are complex, α, β or γ is not finite, a vector has the wrong length, or the device fails.
     pub fn apply_fused(
         &mut self,
         alpha: T,
@@ -46,9 +46,9 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         self.executor.run::<FusedProduct<T>>(ProductOperands { matrix, format, operands, workspace })
     }
 
-    /// Whether [`apply_fused`](Self::apply_fused) is one launch: on executors with kernels, for real values that are stored
-    /// as wide as they are computed with, in DIA and, where rows are so few that a launch counts, in other formats that write
-    /// each row once: ELL with one thread a row, SELL-P, SELL-16, BELLPACK, and CSR with several lanes a row.
+    /// Whether [`apply_fused`](Self::apply_fused) is one launch: on executors with kernels, for real values stored as wide
+    /// as they are computed with, in DIA and, if rows are so few that the cost of a launch matters, in other formats that
+    /// write each row once: ELL with one thread per row, SELL-P, SELL-16, BELLPACK, and CSR with several lanes per row.
     pub fn fuses(&self) -> bool {
         let device = self.executor.device();
         !T::COMPLEX && device.has_kernels() && self.format.fuses(&self.matrix, device)

@@ -1,4 +1,4 @@
-//! Values of a plan's matrix that are stored narrower than they are computed with.
+//! Matrix values of a plan that are stored narrower than they are computed with.
 
 use crate::error::Error;
 use crate::executor::Executor;
@@ -8,11 +8,10 @@ use crate::memory::Memory;
 use crate::real::Scalar;
 
 impl<T: Scalar, M: Memory> Csr<T, M> {
-    /// [`convert`](Self::convert), and the values stored as `values` says.
+    /// [`convert`](Self::convert), with values stored as `values` specifies.
     ///
     /// # Errors
-    /// Those of [`convert`](Self::convert), and when the format cannot multiply with such values, or the type does not hold
-    /// them.
+    /// As for [`convert`](Self::convert), and when the format cannot multiply such values, or the type cannot hold them.
     #[doc(hidden)]
     pub fn convert_with_values<E: Executor<Memory = M>>(
         self,
@@ -26,11 +25,11 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
     }
 }
 
-/// How the values of a matrix in an executor's memory are stored in `format`, where not as they are; whether there will be new
-/// ones.
+/// How the values of a matrix in an executor's memory are stored in `format`; `None` if they stay as they are. `updates`
+/// tells whether values will be replaced.
 ///
 /// # Errors
-/// When the format does not multiply with such values, or they cannot be stored so.
+/// When the format does not multiply such values, or they cannot be stored that way.
 pub(super) fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T, E::Memory>,
@@ -52,7 +51,7 @@ pub(super) fn no_updates(format: Format) -> Error {
     Error::Unsupported { format: format.name(), operation: "new values in a narrow type" }
 }
 
-/// A matrix with its values stored by a recipe, if there is one and the format can multiply with them.
+/// A matrix with its values stored by a recipe, if there is one and the format can multiply such values.
 pub(super) fn narrowed<T: Scalar, E: Executor>(
     executor: &E,
     matrix: Matrix<T, E::Memory>,

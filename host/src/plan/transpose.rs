@@ -1,4 +1,4 @@
-//! The transpose of a plan's matrix, stored besides it.
+//! The transpose of a plan's matrix, stored in addition to it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,23 +15,23 @@ use crate::select::{Analysis, Selection, choose};
 use crate::spmv::Operands;
 use crate::spmv::transposed::Transposition;
 
-/// How a plan multiplies the transpose of its matrix.
+/// How a plan multiplies by the transpose of its matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transposed {
-    /// With the matrix itself, in formats that [can do so](Format::multiplies_transposed). On a GPU kernels add to y
-    /// atomically, in any order, so the bits may be others every time.
+    /// With the matrix itself, in formats that [support it](Format::multiplies_transposed). On a GPU, kernels add to y
+    /// atomically, in any order, so the bits may differ between calls.
     #[default]
     Atomic,
-    /// The transpose is stored besides the matrix, in this format, and multiplied as any matrix is: with the same bits
-    /// every time, if the format is [reproducible](Format::reproducible). [`Format::Auto`] chooses one.
+    /// The transpose is stored in addition to the matrix, in this format, and multiplied like any matrix: with the same
+    /// bits every time, if the format is [reproducible](Format::reproducible). [`Format::Auto`] chooses a format.
     Stored(Format),
     /// The conjugate transpose is stored in this format, for
-    /// [`apply_conjugate_transposed`](Plan::apply_conjugate_transposed). Of a real matrix it is the transpose.
+    /// [`apply_conjugate_transposed`](Plan::apply_conjugate_transposed). For a real matrix, it is the transpose.
     StoredConjugate(Format),
 }
 
 impl Transposed {
-    /// What is stored, and in which format.
+    /// The stored matrix and its format, if any.
     pub(super) fn stored(self) -> Option<(Transposition, Format)> {
         match self {
             Self::Atomic => None,
@@ -41,25 +41,26 @@ impl Transposed {
     }
 }
 
-/// The transpose, or the conjugate one.
+/// The transpose or the conjugate transpose.
 pub(super) struct Transpose<T: Scalar, E: Executor> {
     transposition: Transposition,
-    /// A product takes it exclusively, for its workspace, and several threads may multiply at the same time.
+    /// Locked, since a product needs exclusive access for its workspace, and several threads may multiply at the same
+    /// time.
     plan: Mutex<Box<Plan<T, E>>>,
     /// For updates: the order of its entries.
     order: Option<Order<E::Memory>>,
 }
 
-/// A transpose in the host's memory.
+/// A transpose in host memory.
 struct OnHost<T: Scalar> {
     matrix: Csr<T>,
     transposition: Transposition,
-    /// Which entry of the matrix each one is, for updates.
+    /// For updates: the matrix entry that each entry comes from.
     order: Option<Vec<u32>>,
 }
 
 impl<T: Scalar> OnHost<T> {
-    /// Transposes in parallel, and takes memory for the entries once more.
+    /// Transposes in parallel, with memory for the entries once more.
     fn new(matrix: &Csr<T>, transposition: Transposition, updates: bool) -> Result<Self, Error> {
         let entry_bytes = 4 + size_of::<T>() as u128 + if updates { 4 } else { 0 };
         let bytes = matrix.nnz() as u128 * entry_bytes + 8 * matrix.columns() as u128;
@@ -79,7 +80,7 @@ impl<T: Scalar> OnHost<T> {
         Ok(Self { matrix: transposed, transposition, order })
     }
 
-    /// Moves it to an executor, as `plan` does.
+    /// Moves the transpose to an executor by `plan`.
     fn place<E: Executor>(
         self,
         executor: &E,
@@ -98,10 +99,10 @@ fn conjugate<T: Scalar>(values: &mut [T]) {
 }
 
 impl<T: Scalar, E: Executor> Transpose<T, E> {
-    /// The transpose of a matrix as options ask for it.
+    /// The transpose of a matrix as requested by the options, if any.
     ///
     /// # Errors
-    /// When its format cannot keep to the options, or memory runs out.
+    /// When its format cannot satisfy the options, or memory runs out.
     pub fn with_options(executor: &E, matrix: &Csr<T>, options: PlanOptions) -> Result<Option<Self>, Error> {
         let Some((transposition, format)) = options.transposed.stored() else { return Ok(None) };
         if options.reproducible && !format.reproducible() {
@@ -113,7 +114,7 @@ impl<T: Scalar, E: Executor> Transpose<T, E> {
         transpose.place(executor, plan).map(Some)
     }
 
-    /// Whether this is what such a product multiplies with.
+    /// Whether the stored matrix is the one for such a product.
     pub fn is(&self, transposition: Transposition) -> bool {
         !T::COMPLEX || self.transposition == transposition
     }
@@ -124,19 +125,19 @@ impl<T: Scalar, E: Executor> Transpose<T, E> {
         self.plan().apply(alpha, x, beta, y)
     }
 
-    /// The plan of the transpose, when no other thread multiplies with it.
+    /// The plan of the transpose, once no other thread multiplies with it.
     pub fn plan(&self) -> MutexGuard<'_, Box<Plan<T, E>>> {
         // A thread that panicked left a valid plan.
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes that are kept for updates.
+    /// Bytes kept for updates.
     pub fn update_bytes(&self) -> u128 {
         self.plan().update_bytes() + self.order.as_ref().map_or(0, Order::bytes)
     }
 
-    /// New values of the matrix in the order of the transpose, and what they make of it. Those of a complex conjugate
-    /// transpose go through the host, because no kernel conjugates.
+    /// New values of the matrix in the order of the transpose, and the resulting transpose. The values of a complex
+    /// conjugate transpose go through the host, because no kernel conjugates.
     pub fn new_values(&self, executor: &E, values: &Vector<T, E>) -> Result<NewTranspose<T, E>, Error> {
         let plan = self.plan();
         let Some(order) = &self.order else { return Err(Error::NotUpdatable { format: plan.format().name() }) };
@@ -150,20 +151,20 @@ impl<T: Scalar, E: Executor> Transpose<T, E> {
         Ok(NewTranspose { values, new })
     }
 
-    /// Puts new values in the place of the old ones.
+    /// Replaces the old values by new ones.
     pub fn take_values(&mut self, NewTranspose { values, new }: NewTranspose<T, E>) -> Result<(), Error> {
         self.plan.get_mut().unwrap_or_else(PoisonError::into_inner).take_values(&values, new)
     }
 }
 
-/// New values in the order of the transpose, and what they make of it.
+/// New values in the order of the transpose, and the resulting transpose.
 pub(super) struct NewTranspose<T: Scalar, E: Executor> {
     values: Vector<T, E>,
     new: NewValues<T, E>,
 }
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
-    /// [`automatic`](Self::automatic) with a stored transpose, whose format is chosen, too. Of a memory budget, the matrix
+    /// [`automatic`](Self::automatic) with a stored transpose, whose format is also chosen. Of a memory budget, the matrix
     /// gets what the transpose in CSR leaves, and the transpose what the matrix leaves.
     pub(super) fn automatic_with_transpose(executor: &E, matrix: Csr<T>, selection: &Selection) -> Result<Self, Error> {
         let transpose = OnHost::new(&matrix, Transposition::Plain, selection.updates)?;
@@ -196,14 +197,14 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         self.transpose.as_ref().map(|transpose| transpose.plan().format())
     }
 
-    /// Bytes of the stored transpose's arrays; 0 if there is none. Those of the matrix are
-    /// [its own](crate::format::Matrix::bytes).
+    /// Bytes of the stored transpose's arrays; 0 if there is none. The matrix's bytes [do not include
+    /// them](crate::format::Matrix::bytes).
     pub fn transpose_bytes(&self) -> u128 {
         self.transpose.as_ref().map_or(0, |transpose| transpose.plan().matrix.bytes())
     }
 
-    /// Bytes that a product with the stored transpose has to move at least, as
-    /// [of the matrix](crate::format::Matrix::bytes_needed).
+    /// Minimum number of bytes that a product with the stored transpose has to move, as [for the
+    /// matrix](crate::format::Matrix::bytes_needed).
     pub fn transpose_bytes_needed(&self) -> Option<u128> {
         self.transpose.as_ref().map(|transpose| transpose.plan().matrix.bytes_needed())
     }

@@ -1,4 +1,4 @@
-//! New values for the matrix of a plan.
+//! New values for a plan's matrix.
 
 use super::transpose::{NewTranspose, Transpose};
 use super::{Plan, Vector, workspace};
@@ -13,16 +13,16 @@ use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 use crate::spmv::Workspace;
 
-/// What a plan keeps for updates.
+/// Data that a plan keeps for updates.
 pub(super) enum Kept<M: Memory> {
-    /// The matrix but for its values, which is converted again.
+    /// The matrix without its values, which is converted again.
     Pattern(Pattern<M>),
-    /// Where the entries are in the format.
+    /// The slots of the entries in the format.
     Places(Places<M>),
 }
 
 impl<M: Memory> Kept<M> {
-    /// What to keep of a matrix that is going to be converted to a format; nothing where that has the values in the same
+    /// Data to keep of a matrix that is about to be converted to a format; `None` if the format has the values in the same
     /// order.
     pub fn for_updates<T: Scalar, E: Executor<Memory = M>>(
         executor: &E,
@@ -55,14 +55,14 @@ impl<M: Memory> Kept<M> {
     }
 }
 
-/// Bits of a digit. Entries are numbered in digits that every number type holds exactly.
+/// Bits of a digit. Entries are numbered in digits that every number type represents exactly.
 const DIGIT_BITS: u32 = 20;
 
-/// A number for each place, and how many places each array has.
+/// A number per slot, and the number of slots of each array.
 type OfPlaces<T> = (Vec<T>, [usize; 2]);
 
-/// Where the entries of a matrix are in a format: what comes of converting their numbers, which begin with 1, because
-/// padding is 0. `None` if an entry is not at one place, as where a format adds up two of them.
+/// Finds the slots of a matrix's entries in a format by converting their numbers, which begin with 1, because padding
+/// is 0. Returns `None` if an entry does not have exactly one slot, as when a format adds up two of them.
 fn places<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T, E::Memory>,
@@ -120,7 +120,7 @@ fn places<T: Scalar, E: Executor>(
     executor.run::<Placement<T>>((nnz, arrays, entry_at)).map(Some)
 }
 
-/// What a plan keeps of the matrix that it was made of: all but the values.
+/// The matrix from which the plan was made, without its values.
 pub(super) struct Pattern<M: Memory> {
     rows: usize,
     columns: usize,
@@ -148,37 +148,37 @@ impl<M: Memory> Pattern<M> {
     }
 }
 
-/// What new values make of a plan.
+/// The parts of a plan that new values change.
 #[doc(hidden)]
 pub struct NewValues<T: Scalar, E: Executor> {
     matrix: NewMatrix<T, E>,
     transpose: Option<Box<NewTranspose<T, E>>>,
 }
 
-/// What new values make of a matrix.
+/// The effect of new values on a matrix.
 enum NewMatrix<T: Scalar, E: Executor> {
-    /// They are copied to where the old ones are.
+    /// They are copied over the old ones.
     Given,
-    /// Each is written to its place.
+    /// Each is written to its slot.
     Placed,
-    /// Another matrix, with its workspace.
+    /// A new matrix with its workspace.
     Converted(Matrix<T, E::Memory>, Workspace<T, E::Memory>),
 }
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
-    /// Gives the matrix new values, in the order of the [`Csr`] that the plan was made of: one for each of its entries, also
-    /// where an entry is stored twice. The pattern stays, and the plan is then the same as one of the new matrix in this
-    /// format, to the bit.
+    /// Gives the matrix new values, in the order of the [`Csr`] from which the plan was made: one per entry, including
+    /// duplicate entries. The pattern stays, and the plan is then bit-for-bit the same as one of the new matrix in this
+    /// format.
     ///
-    /// In CSR and COO the values are copied to where the old ones are, and nothing else is done: what an executor
-    /// [recorded](Executor::repeat) of the plan stays good. Only where those are borrowed from the program, the plan gets an
-    /// array of its own the first time. Other formats have them in another order: a plan that was made
-    /// with [`PlanOptions::updates`](super::PlanOptions::updates) or
-    /// [`Selection::updates`](crate::select::Selection::updates) keeps the pattern, and the matrix is converted again, where
-    /// it is and without a new choice. That takes as long as the conversion did, and memory for another matrix in both
-    /// formats while it lasts; what was recorded is recorded anew. A plan that
-    /// [keeps places](super::PlanOptions::keep_places) writes each value over the old one instead. A transpose that
-    /// is [stored](super::Transposed) gets the new values as well, in whatever format, if the plan was made for updates.
+    /// In CSR and COO the values are simply copied over the old ones: whatever an executor [recorded](Executor::repeat) of
+    /// the plan stays valid. Only if the old ones are borrowed from the program does the plan get an array of its own the
+    /// first time. Other formats store values in another order: a plan made with
+    /// [`PlanOptions::updates`](super::PlanOptions::updates) or [`Selection::updates`](crate::select::Selection::updates)
+    /// keeps the pattern, and the matrix is converted again, in the executor's memory and without a new choice. That takes
+    /// as long as the conversion did, and memory for another matrix in both formats while it lasts; recordings are made
+    /// anew. A plan that [keeps places](super::PlanOptions::keep_places) writes each value over the old one instead. A
+    /// [stored](super::Transposed) transpose gets the new values as well, in whatever format, if the plan was made for
+    /// updates.
     ///
     /// ```
     /// use host::executor::Cpu;
@@ -197,19 +197,19 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// ```
     ///
     /// # Errors
-    /// When there are more or fewer values than entries, they are not in the executor's memory, the plan was not made for
-    /// updates and its format needs that, memory runs out, or the device fails; the values are the old ones then. An error
-    /// as well, where the format cannot hold the new matrix: with other values, fewer entries of
+    /// When the number of values differs from the number of entries, the values are not in the executor's memory, the plan
+    /// was not made for updates and its format needs that, memory runs out, or the device fails; the old values then remain.
+    /// Also when the format cannot hold the new matrix: with other values, fewer entries of
     /// [`ClusteredSymmetric`](crate::format::ClusteredSymmetric) may be pairs.
     pub fn update_values(&mut self, values: &Vector<T, E>) -> Result<(), Error> {
         let new = self.new_values(values)?;
         self.take_values(values, new)
     }
 
-    /// What new values make of the plan, which stays what it is.
+    /// Computes the effect of new values on the plan, which stays unchanged.
     ///
     /// # Errors
-    /// Those of [`update_values`](Self::update_values).
+    /// As for [`update_values`](Self::update_values).
     #[doc(hidden)]
     pub fn new_values(&self, values: &Vector<T, E>) -> Result<NewValues<T, E>, Error> {
         let matrix = match &self.kept {
@@ -234,11 +234,11 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Ok(NewValues { matrix, transpose: transpose.map(Box::new) })
     }
 
-    /// Puts new values, and what they made of this plan, in the place of the old ones: only a device that fails can end
-    /// that half way.
+    /// Replaces the old values by new ones, and the plan's data by their effect on it: only a failing device can
+    /// interrupt that half way.
     ///
     /// # Errors
-    /// When the values are another executor's, or the device fails.
+    /// When the values belong to another executor, or the device fails.
     #[doc(hidden)]
     pub fn take_values(&mut self, values: &Vector<T, E>, new: NewValues<T, E>) -> Result<(), Error> {
         let not_updatable = self.not_updatable();
@@ -264,9 +264,9 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Error::NotUpdatable { format: self.format.name() }
     }
 
-    /// Bytes that the plan keeps for [`update_values`](Self::update_values) besides the matrix and its stored transpose:
-    /// of a pattern, 4 for each entry, and 4 or 8 for each row; where it [keeps places](super::PlanOptions::keep_places), 2.5
-    /// to 10 for each entry, or on the host 4 for each place. With a stored transpose, the same of that, and 8 for each entry.
+    /// Bytes that the plan keeps for [`update_values`](Self::update_values) besides the matrix and its stored transpose: for
+    /// a pattern, 4 per entry and 4 or 8 per row; if it [keeps places](super::PlanOptions::keep_places), 2.5 to 10 per
+    /// entry, or on the host 4 per slot. With a stored transpose, the same for the transpose, and 8 per entry.
     pub fn update_bytes(&self) -> u128 {
         let of_transpose = self.transpose.as_ref().map_or(0, Transpose::update_bytes);
         self.kept.as_ref().map_or(0, Kept::bytes) + of_transpose

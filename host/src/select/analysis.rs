@@ -1,4 +1,4 @@
-//! What a matrix is like, as far as formats and kernels care.
+//! The properties of a matrix that matter for formats and kernels.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +12,16 @@ use crate::memory::{reserve, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Times the bytes of CSR from which on DIA is out of the question: it saves column indices, which are half of them at
-/// the most, and reads its padding.
+/// Multiple of CSR's bytes beyond which DIA is ruled out: it saves column indices, at most half of those bytes, but
+/// reads its padding.
 const DIA_TIMES_CSR: u128 = 2;
 
-/// Rows whose diagonals are looked at first, and about how many entries of them: irregular rows have many more diagonals
-/// than DIA can do with.
+/// Rows whose diagonals are sampled first, and about how many of their entries: irregular rows have far more diagonals than
+/// DIA can handle.
 const ROWS_OF_DIAGONALS: usize = 64;
 const ENTRIES_OF_DIAGONALS: usize = 1 << 13;
 
-/// What is known of a matrix after one pass over its row offsets and a look at some of its entries.
+/// The properties of a matrix that follow from one pass over its row offsets and a sample of its entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
     /// Number of rows.
@@ -30,48 +30,48 @@ pub struct Analysis {
     pub columns: usize,
     /// Number of stored entries.
     pub nnz: usize,
-    /// Bytes of a value: 4, 8 or 16.
+    /// Bytes per value: 4, 8 or 16.
     pub value_bytes: usize,
     /// Whether values are complex.
     #[serde(default)]
     pub complex: bool,
-    /// Bytes of a row offset in CSR.
+    /// Bytes per row offset in CSR.
     pub offset_bytes: usize,
-    /// How long rows are. Exact.
+    /// Lengths of rows. Exact.
     pub lengths: Lengths,
-    /// What neighbouring rows amount to. Exact.
+    /// Sums over neighbouring rows. Exact.
     pub sums: RowSums,
     /// The occupied diagonals.
     pub diagonals: Diagonals,
     /// How full blocks of each size would be, in the order of [`BlockSize::ALL`].
     pub fills: Vec<BlockFill>,
-    /// Where columns are.
+    /// The locality of columns.
     pub locality: Locality,
-    /// How much wider slices of SELL-16 are than those of SELL-P; the most in a description that was read from a file
-    /// without it.
+    /// How much wider slices of SELL-16 are than those of SELL-P; the maximum in a description read from a file without
+    /// it.
     #[serde(default)]
     pub widening: Widening,
-    /// What parts of rows that share columns are like; none where that is not known.
+    /// Properties of parts of rows that share columns; `None` if unknown.
     #[serde(default)]
     pub clusters: Option<Clusters>,
-    /// The narrowest type that keeps the bits of the values that were looked at; none where there is none, or it is not
-    /// known. A plan looks at the others before it stores them so.
+    /// The narrowest type that preserves the bits of the sampled values; `None` if there is none, or it is unknown. A
+    /// plan checks the other values before it stores them in this type.
     #[serde(default)]
     pub narrow: Option<NarrowType>,
 }
 
-/// How many diagonals have entries.
+/// Number of occupied diagonals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagonals {
-    /// The number, or less where it is not exact.
+    /// The number, or a lower bound if it is not exact.
     pub count: usize,
-    /// Whether all were counted. Where DIA is out of the question after a look at some rows, they are not.
+    /// Whether all were counted, which is not done if DIA is ruled out by a sample of the rows.
     pub exact: bool,
 }
 
 impl Analysis {
-    /// Looks at all row offsets and at about 1 % of the entries; at all of them to count diagonals where there are so
-    /// few that DIA may be of use. In parallel.
+    /// Reads all row offsets and about 1 % of the entries; reads all entries to count diagonals if there are so few
+    /// that DIA may be of use. Runs in parallel.
     ///
     /// # Errors
     /// When memory runs out.
@@ -132,27 +132,27 @@ impl Analysis {
         })
     }
 
-    /// How full blocks of this size would be; none only in a description that was read from a file without it.
+    /// How full blocks of this size would be; `None` only in a description read from a file without it.
     pub fn fill(&self, size: BlockSize) -> Option<&BlockFill> {
         self.fills.iter().find(|fill| (fill.block_height, fill.block_width) == (size.rows(), size.columns()))
     }
 
-    /// The type by whose calibration times are predicted, "float32" or "float64": that of the values, or of the real ones
-    /// that come nearest in bytes.
+    /// The type whose calibration predicts times, "float32" or "float64": that of the values, or the real type nearest in
+    /// size.
     pub fn precision(&self) -> &'static str {
         if self.value_bytes == size_of::<f32>() { f32::NAME } else { f64::NAME }
     }
 
-    /// Mean number of entries of a row; 0 without rows.
+    /// Mean number of entries per row; 0 without rows.
     pub fn mean(&self) -> f64 {
         self.nnz as f64 / self.rows.max(1) as f64
     }
 }
 
-/// Neighbouring values that are looked at.
+/// Consecutive values per sample.
 const RUN: usize = 16;
 
-/// The narrowest type that keeps the bits of the values of a sample.
+/// The narrowest type that preserves the bits of the values of a sample.
 fn narrowest<T: Scalar>(values: &[T], sampling: Sampling) -> Result<Option<NarrowType>, Error> {
     let runs = sample(values.len().div_ceil(RUN), values.len(), sampling);
     let mut looked_at = with_capacity(runs.len() * RUN)?;

@@ -1,4 +1,4 @@
-//! How fast each kernel of a device is: fitted to measurements, kept in a file.
+//! Speeds of a device's kernels: fitted to measurements, stored in a file.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,90 +17,89 @@ use crate::format::Format;
 use crate::real::Scalar;
 use crate::replace::replace_file;
 
-/// The version of the files; it grows when a number changes its meaning.
+/// The version of the files; incremented when a number changes its meaning.
 const SCHEMA: u32 = 2;
 
-/// The calibrations that come with the library, two for GPUs and one for CPUs.
+/// The calibrations shipped with the library, two for GPUs and one for CPUs.
 const H200: &str = include_str!("h200.json");
 const H100: &str = include_str!("h100.json");
 const CPU: &str = include_str!("cpu.json");
 
-/// The largest file that is read.
+/// Maximum size of a file in bytes.
 const LARGEST_FILE: u64 = 1 << 24;
 
-/// The numbers that the time of a conversion is made of: 1, bytes of the CSR arrays, and bytes of the new ones.
+/// Number of terms in the time of a conversion: 1, bytes of the CSR arrays, and bytes of the new ones.
 pub const CONVERSION_TERMS: usize = 3;
 
-/// How much longer than others a kernel is taken to be of which there are no measurements: better one that is known.
+/// Factor applied to predictions for kernels without measurements, so that measured kernels are preferred.
 const UNKNOWN: f64 = 1.5;
 
-/// The median of the errors that is assumed of a kernel without measurements, and the least of all: some were fitted to
-/// few.
+/// The median error assumed for a kernel without measurements, and the minimum for all, since some were fitted to few.
 const UNKNOWN_ERROR: f64 = 0.3;
 const LEAST_ERROR: f64 = 0.05;
 
-/// Seconds for each of [`TERMS`](super::TERMS) on a device of which nothing is known, but for that the CPU's longest
-/// row and waves cost nothing of their own.
+/// Seconds per unit of each of [`TERMS`](super::TERMS) on an unknown device, except that the CPU's longest row and
+/// waves have no cost of their own.
 pub const NEUTRAL_GPU: Terms = [4e-6, 3e-13, 3e-13, 1.5e-13, 1e-13, 1e-12, 5e-9, 5e-9];
 const NEUTRAL_CPU: Terms = [2e-6, 1e-10, 1e-10, 2e-11, 1e-11, 1e-10, 0.0, 0.0];
 
-/// Seconds for each of the conversion's numbers on a device of which nothing is known.
+/// Seconds per unit of each term of a conversion on an unknown device.
 const NEUTRAL_CONVERSION: [f64; CONVERSION_TERMS] = [1e-4, 2.0, 2.0];
 
-/// How fast the kernels of a device are.
+/// Speeds of a device's kernels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     schema: u32,
     /// The device's name.
     pub device: String,
-    /// What all kernels take together, by precision: what is expected of one of which nothing else is known.
+    /// Rates of all kernels together, by precision: the prediction for unknown kernels.
     other: BTreeMap<String, Terms>,
-    /// What each kernel takes, by precision and name.
+    /// Rates of each kernel, by precision and name.
     kernels: BTreeMap<String, BTreeMap<String, FittedKernel>>,
-    /// What each conversion takes, by precision and kind of format.
+    /// Rates of each conversion, by precision and kind of format.
     conversions: BTreeMap<String, BTreeMap<String, [f64; CONVERSION_TERMS]>>,
-    /// What kernels take of a multiprocessor, by entry point.
+    /// Resources that kernels need on a multiprocessor, by entry point.
     #[serde(default)]
     resources: BTreeMap<String, KernelResources>,
 }
 
-/// What was fitted to the measurements of a kernel.
+/// The fit to the measurements of a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedKernel {
-    /// Seconds for each of [`TERMS`](super::TERMS).
+    /// Seconds per unit of each of [`TERMS`](super::TERMS).
     pub seconds: Terms,
-    /// Measurements that it was fitted to.
+    /// Number of measurements used for the fit.
     pub measurements: usize,
-    /// The median of |predicted - measured| / measured among them.
+    /// Their median of |predicted - measured| / measured.
     pub error: f64,
 }
 
 impl Calibration {
-    /// A calibration of these numbers. By precision: what all kernels take together, each kernel by its name, and each
-    /// conversion by its kind.
+    /// A calibration with these rates. By precision: those of all kernels together, of each kernel by its name, and of
+    /// each conversion by its kind.
     pub fn new(
         device: &str,
         other: BTreeMap<String, Terms>,
         kernels: BTreeMap<String, BTreeMap<String, FittedKernel>>,
         conversions: BTreeMap<String, BTreeMap<String, [f64; CONVERSION_TERMS]>>,
     ) -> Self {
-        // What no device was asked about is as the compiler of the shipped kernels has it.
+        // Resources that were not queried on the device are those reported by the compiler of the shipped kernels.
         let resources = Self::h200().resources;
         Self { schema: SCHEMA, device: model_of(device).into(), other, kernels, conversions, resources }
     }
 
-    /// Keeps what the kernel with this entry point takes of a multiprocessor.
+    /// Stores the resources that the kernel with this entry point needs on a multiprocessor.
     pub fn set_kernel_resources(&mut self, entry: String, resources: KernelResources) {
         self.resources.insert(entry, resources);
     }
 
-    /// What the kernel with this entry point takes of a multiprocessor, if it is known.
+    /// The resources that the kernel with this entry point needs on a multiprocessor, if known.
     pub fn kernel_resources(&self, entry: &str) -> Option<KernelResources> {
         self.resources.get(entry).copied()
     }
 
-    /// The calibration that comes with the library for this device: that of an H100 for its like, that of an H200 for every
-    /// other GPU, and that of an AMD EPYC with two threads for every CPU, because it is the ratios that matter.
+    /// The calibration shipped with the library for this device: the H100's for H100 models, the H200's for every other GPU,
+    /// and that of an AMD EPYC with two threads for every CPU, because only ratios matter.
     pub fn shipped(device: &Device) -> Self {
         match device.has_kernels() {
             true if model_of(&device.name).contains("H100") => Self::embedded(H100, "a GPU", NEUTRAL_GPU),
@@ -123,16 +122,16 @@ impl Calibration {
         Self { schema: SCHEMA, device: device.into(), other, kernels, conversions, resources }
     }
 
-    /// A calibration from a file that [`write`](Self::write) wrote.
+    /// Reads a calibration from a file written by [`write`](Self::write).
     ///
     /// # Errors
-    /// When the file cannot be read, is no calibration, or one of a newer version.
+    /// When the file cannot be read, is not a calibration, or has another version.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = super::store::text(path, LARGEST_FILE)?;
         Self::parse(&text).map_err(|reason| Error::contents(path, reason))
     }
 
-    /// Writes the calibration to a file, whole or not at all.
+    /// Writes the calibration to a file, completely or not at all.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -152,17 +151,17 @@ impl Calibration {
         let conversions = calibration.conversions.values().flat_map(BTreeMap::values).copied().flatten();
         let other = calibration.other.values().copied().flatten();
         match other.chain(kernels).chain(conversions).find(|seconds| !is_time(*seconds)) {
-            Some(seconds) => Err(format!("a time of {seconds} seconds, expected none below 0")),
+            Some(seconds) => Err(format!("a time of {seconds} seconds, expected at least 0")),
             None => Ok(calibration),
         }
     }
 
-    /// Whether it was made on this device, or on one of the same model.
+    /// Whether it was made on this device or on another of the same model.
     pub fn is_of(&self, device: &Device) -> bool {
         self.device == model_of(&device.name)
     }
 
-    /// Seconds that this work takes in the precision of `analysis`.
+    /// Predicted time in seconds of this work in the precision of `analysis`.
     pub fn multiply_seconds(&self, analysis: &Analysis, work: &KernelWork) -> f64 {
         match self.kernels.get(analysis.precision()).and_then(|kernels| kernels.get(work.kernel)) {
             Some(fitted) => time::seconds(&fitted.seconds, &work.terms),
@@ -170,20 +169,20 @@ impl Calibration {
         }
     }
 
-    /// How far [`multiply_seconds`](Self::multiply_seconds) may well be off, as a part of it: one and a half times the
-    /// median, which is a deviation where errors are normally distributed.
+    /// Likely relative error of [`multiply_seconds`](Self::multiply_seconds): one and a half times the median, which is
+    /// one standard deviation if errors are normally distributed.
     pub fn error(&self, analysis: &Analysis, work: &KernelWork) -> f64 {
         let fitted = self.kernels.get(analysis.precision()).and_then(|kernels| kernels.get(work.kernel));
         1.5 * fitted.map_or(UNKNOWN_ERROR, |fitted| fitted.error.clamp(LEAST_ERROR, UNKNOWN_ERROR))
     }
 
-    /// What is expected of a kernel of which nothing is known; from the other precision if need be.
+    /// The rates for an unknown kernel; from the other precision if necessary.
     fn together(&self, analysis: &Analysis) -> &Terms {
         let other = self.other.get(analysis.precision()).or_else(|| self.other.values().next());
         other.unwrap_or(&NEUTRAL_GPU)
     }
 
-    /// Seconds that it takes to get from CSR to `format`.
+    /// Predicted time in seconds of the conversion from CSR to `format`.
     pub fn conversion_seconds(&self, analysis: &Analysis, format: Format, traffic: &Traffic, machine: &Machine) -> f64 {
         if format.storage() == Format::CSR_SCALAR.storage() {
             return 0.0;
@@ -195,8 +194,8 @@ impl Calibration {
         }
     }
 
-    /// What is expected of a conversion of which nothing is known: no less than of any other, or, without others, as many
-    /// times as many bytes as a multiplication takes.
+    /// The prediction for an unknown conversion: no less than for any other or, without others, a multiple of the time that
+    /// a multiplication needs for these bytes.
     fn unknown_conversion_seconds(&self, analysis: &Analysis, terms: &[f64; CONVERSION_TERMS]) -> f64 {
         let [_, stream, ..] = *self.together(analysis);
         let [constant, csr, stored] = NEUTRAL_CONVERSION;
@@ -209,13 +208,13 @@ fn dot<const N: usize>(left: &[f64; N], right: &[f64; N]) -> f64 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }
 
-/// What the time of a conversion depends on: 1, bytes of the CSR arrays, and bytes of the new ones.
+/// The terms of a conversion's time: 1, bytes of the CSR arrays, and bytes of the new ones.
 pub fn conversion_terms(analysis: &Analysis, traffic: &Traffic, machine: &Machine) -> [f64; CONVERSION_TERMS] {
     let csr = Traffic::new(analysis, Format::CSR_SCALAR, machine).stored;
     [1.0, csr as f64, traffic.stored as f64]
 }
 
-/// Whether it can be a number of seconds.
+/// Whether this is a valid number of seconds.
 fn is_time(seconds: f64) -> bool {
     seconds >= 0.0 && seconds.is_finite()
 }

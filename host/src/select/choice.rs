@@ -17,63 +17,63 @@ use crate::error::Error;
 use crate::format::narrow::Recipe;
 use crate::format::{FillLimit, Format, NarrowType, ValueStorage, check_shape};
 
-/// What a format is chosen for.
+/// The purpose for which a format is chosen.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// Multiplications that the matrix is for; none for so many that the conversion costs nothing in comparison.
+    /// Number of multiplications planned with the matrix; `None` for so many that the conversion's cost is negligible.
     pub multiplications: Option<u64>,
-    /// Bytes that the arrays may take.
+    /// Maximum size of the arrays in bytes.
     pub memory_budget: Option<u64>,
-    /// Whether only formats are considered that give the same bits every time.
+    /// Whether only formats that give the same bits every time are considered.
     pub reproducible: bool,
-    /// Whether only formats are considered that multiply several vectors at once.
+    /// Whether only formats that multiply several vectors at once are considered.
     pub multivectors: bool,
-    /// Whether the transpose will be multiplied, too. Where that must be [`reproducible`](Self::reproducible), a
-    /// [`Plan`](crate::Plan::automatic) stores the transpose as well, in a format chosen for it. Otherwise only formats are
-    /// considered that multiply the transpose themselves: their kernels add atomically.
+    /// Whether the transpose will also be multiplied. If that must be [`reproducible`](Self::reproducible), a
+    /// [`Plan`](crate::Plan::automatic) stores the transpose as well, in a format chosen for it. Otherwise only formats that
+    /// multiply the transpose themselves are considered: their kernels add atomically.
     pub transposed: bool,
     /// Whether [`Plan::update_values`](crate::Plan::update_values) will be called, as in
     /// [`PlanOptions`](crate::PlanOptions::updates). The choice does not depend on it.
     pub updates: bool,
-    /// Whether the plan keeps places for updates, as in [`PlanOptions`](crate::PlanOptions::keep_places). The choice does not
+    /// Whether the plan keeps slots for updates, as in [`PlanOptions`](crate::PlanOptions::keep_places). The choice does not
     /// depend on it.
     pub keep_places: bool,
-    /// How the values are stored, as in [`PlanOptions`](crate::PlanOptions::values): where that pays,
-    /// [narrower](ValueStorage::Automatic). With
-    /// [`Rounded`](ValueStorage::Rounded), only formats are considered that can do it.
+    /// How the values are stored, as in [`PlanOptions`](crate::PlanOptions::values):
+    /// [narrower](ValueStorage::Automatic) if that pays. With [`Rounded`](ValueStorage::Rounded), only formats that
+    /// support it are considered.
     pub values: ValueStorage,
-    /// How much a format may blow the matrix up.
+    /// How much a format may inflate the matrix.
     pub fill_limit: FillLimit,
-    /// Which formats are measured, rather than that the prediction is believed.
+    /// Which formats are measured instead of relying on the prediction.
     pub measure: Measure,
-    /// The formats that are considered; all if there is none.
+    /// The formats to consider; all if empty.
     pub among: Vec<Format>,
-    /// Where calibrations are, and where outcomes of measurements are remembered.
+    /// The store of calibrations and outcomes of measurements.
     pub store: Option<Store>,
 }
 
 /// Which formats are measured before one is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
-    /// None now; what the [store](Selection::store) remembers still counts. Without a store a matrix gets the same format
-    /// each time.
+    /// None now; outcomes remembered in the [store](Selection::store) still count. Without a store, a matrix gets the same
+    /// format each time.
     Never,
-    /// Those that may well be faster than the one that is predicted to be the fastest, if what they may save over all
-    /// [multiplications](Selection::multiplications) is more than it takes to try them. None where there is a
-    /// [budget](Selection::memory_budget), which trials could exceed, and none on an executor
-    /// [whose times say nothing](crate::executor::Executor::times_tell).
+    /// Formats that may well be faster than the one predicted to be the fastest, if their potential savings over all
+    /// [multiplications](Selection::multiplications) exceed the cost of trying them. None if there is a
+    /// [budget](Selection::memory_budget), which trials could exceed, and none on an executor [whose times are not
+    /// representative](crate::executor::Executor::times_tell).
     #[default]
     WhereUnsure,
-    /// So many of the most promising ones.
+    /// This many of the most promising formats.
     Best(usize),
 }
 
 impl Selection {
-    /// Multiplications that a matrix is for unless more is known: those of a few solves. Formats whose conversion takes
-    /// longer than it saves them are for those who say that there will be more.
+    /// Default number of multiplications: those of a few solves. Formats whose conversion costs more than these save
+    /// are only chosen for callers that announce more multiplications.
     pub const MULTIPLICATIONS: u64 = 1000;
 
-    /// What a format stores the values in, where that is narrower.
+    /// The type that a format stores the values in, if that is narrower.
     fn narrow_type(&self, analysis: &Analysis, format: Format, machine: &Machine) -> Option<NarrowType> {
         let narrow_type = match self.values {
             ValueStorage::Full => None,
@@ -91,7 +91,7 @@ impl Selection {
         narrow_type.filter(|_| format.multiplies_narrow())
     }
 
-    /// Whether a plan stores the transpose besides the matrix.
+    /// Whether a plan stores the transpose in addition to the matrix.
     pub(crate) fn stores_transpose(&self) -> bool {
         self.transposed && self.reproducible
     }
@@ -122,64 +122,65 @@ pub struct Candidate {
     /// Its name.
     #[serde(serialize_with = "name")]
     pub format: Format,
-    /// What it stores the values in, where that is narrower than they are computed with.
+    /// The type that the values are stored in, if that is narrower than the one of the computation.
     pub narrow: Option<NarrowType>,
-    /// What it stores and moves.
+    /// Bytes stored and moved.
     pub traffic: Traffic,
-    /// Predicted seconds of a multiplication.
+    /// Predicted time of a multiplication, in seconds.
     pub multiply: f64,
-    /// Predicted seconds of the conversion from CSR.
+    /// Predicted time of the conversion from CSR, in seconds.
     pub convert: f64,
-    /// How far the prediction may well be off, as a part of it.
+    /// Likely relative error of the prediction.
     #[serde(skip)]
     pub error: f64,
-    /// Measured seconds of a multiplication.
+    /// Measured time of a multiplication, in seconds.
     pub measured: Option<f64>,
     /// Why it cannot be chosen.
     pub excluded: Option<Exclusion>,
 }
 
-/// How far predictions are off on a CPU, as a part of them.
+/// Relative error of predictions on a CPU.
 const ERROR_ON_CPU: f64 = 0.25;
 
-/// How many times as fast as CSR a format must be predicted to be on a CPU: CSR needs no conversion.
+/// The factor by which a format must be predicted to be faster than CSR on a CPU: CSR needs no conversion.
 const LEAD_ON_CPU: f64 = 1.3;
 
-/// Bytes of a matrix from which on narrow values are worth it, over those of the cache: smaller ones take as long, for a
-/// value is looked up as well (docs/experiments/values.md).
+/// Minimum size of a matrix, relative to the cache, for which narrow values pay: smaller ones take as long, because each
+/// value is also looked up (docs/experiments/values.md).
 const WORTH_NARROWING: f64 = 0.25;
 
-/// Seconds that it takes a GPU to find out how values are stored narrower and to do so: at least, and for each value.
+/// Seconds that a GPU needs to determine the narrower storage of values and to convert them: constant part, and per
+/// value.
 const NARROWING: (f64, f64) = (200e-6, 30e-12);
 
-/// The formats that are tried at most where the prediction is not sure enough. With three, the best of them was within 5 %
-/// of the fastest on 95 to 99 % of the suite `real` (docs/results/choice.md).
+/// Maximum number of formats tried if the prediction is uncertain. With three, the best of them was within 5 % of the
+/// fastest on 95 to 99 % of the suite `real` (docs/results/choice.md).
 const MOST_TRIED: usize = 4;
 
-/// Untimed multiplications before the timed ones, where a format is measured.
+/// Untimed multiplications before the timed ones of a measured format.
 pub(crate) const WARM_UPS: usize = 2;
 
-/// Timed multiplications in each format that is measured. The least counts: formats are timed one after the other, and
-/// what else the machine does only adds.
+/// Timed multiplications per measured format. The minimum counts: formats are timed sequentially, and other work of the
+/// machine only adds time.
 pub(crate) const REPETITIONS: usize = 7;
 
-/// What it takes to try a format besides its conversion, in multiplications: those that are timed, those before them, and
-/// two for a copy of the matrix.
+/// Cost of trying a format besides its conversion, in multiplications: the timed ones, those before them, and two for a copy
+/// of the matrix.
 const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
 
-/// Which format was chosen, and why.
+/// The chosen format, and the reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
     /// The format.
     #[serde(serialize_with = "name")]
     pub format: Format,
-    /// All that were considered: the best first, and those that cannot be chosen last.
+    /// All formats considered, the best first and the excluded last.
     pub candidates: Vec<Candidate>,
     /// See [`Selection::multiplications`].
     pub multiplications: Option<u64>,
     /// The device whose calibration was used.
     pub calibration: String,
-    /// What went wrong with a file, so that it was not used.
+    /// Problems with files that were therefore not used.
     pub note: Option<String>,
     /// See [`Machine::has_kernels`].
     #[serde(skip)]
@@ -191,39 +192,39 @@ fn name<S: serde::Serializer>(format: &Format, serializer: S) -> Result<S::Ok, S
 }
 
 impl Candidate {
-    /// Seconds of a multiplication, measured or else predicted.
+    /// Time of a multiplication in seconds, measured or else predicted.
     pub fn seconds(&self) -> f64 {
         self.measured.unwrap_or(self.multiply)
     }
 
-    /// Seconds of the conversion and so many multiplications, for each of these.
+    /// Time of the conversion and `multiplications` multiplications, in seconds per multiplication.
     fn cost(&self, multiplications: Option<u64>) -> f64 {
         self.seconds() + self.share(multiplications)
     }
 
-    /// The same as it was predicted.
+    /// The same, as predicted.
     fn predicted_cost(&self, multiplications: Option<u64>) -> f64 {
         self.multiply + self.share(multiplications)
     }
 
-    /// Seconds of the conversion for each of so many multiplications.
+    /// The conversion's time in seconds per multiplication.
     fn share(&self, multiplications: Option<u64>) -> f64 {
         multiplications.map_or(0.0, |count| self.convert / count.max(1) as f64)
     }
 }
 
-/// Chooses from what the user's files say, or else from what comes with the library. A file that is no good is left
-/// aside, and [`Choice::note`] tells.
+/// Chooses a format from the user's files or else from the calibrations shipped with the library. An invalid file is
+/// ignored and reported by [`Choice::note`].
 ///
 /// # Errors
-/// When no format can be chosen, or the analysis is of a matrix with more rows or columns than one can have.
+/// When no format can be chosen, or the analysis is of a matrix with more rows or columns than supported.
 pub fn choose(analysis: &Analysis, device: &Device, selection: &Selection) -> Result<Choice, Error> {
     let mut notes = Vec::new();
     let calibration = selection.store.as_ref().map(|store| store.calibration(device));
     let calibration = note(&mut notes, calibration).flatten().unwrap_or_else(|| Calibration::shipped(device));
     let machine = Machine::from(device);
     let mut choice = choose_with(analysis, &machine, &calibration, &Outcomes::new(), selection)?;
-    // Outcomes are kept by how values are stored, which the prediction says.
+    // Outcomes are stored per type of the values, which follows from the prediction.
     let measured = selection.store.as_ref().map(|store| store.outcomes(analysis, device, choice.narrow_type()));
     let measured = note(&mut notes, measured).unwrap_or_default();
     if !measured.is_empty() {
@@ -237,10 +238,10 @@ fn note<R>(notes: &mut Vec<String>, read: Option<Result<R, Error>>) -> Option<R>
     read?.map_err(|error| notes.push(error.to_string())).ok()
 }
 
-/// [`choose`] with a calibration, and with what was measured before.
+/// [`choose`] with a calibration and earlier measurements.
 ///
 /// # Errors
-/// As [`choose`].
+/// As for [`choose`].
 pub fn choose_with(
     analysis: &Analysis,
     machine: &Machine,
@@ -248,11 +249,11 @@ pub fn choose_with(
     measured: &Outcomes,
     selection: &Selection,
 ) -> Result<Choice, Error> {
-    // Anyone can change the numbers of an analysis, or read them from a file.
+    // An analysis can be modified, or read from a file.
     check_shape(analysis.rows, analysis.columns)?;
     let csr = Traffic::new(analysis, Format::CSR_SCALAR, machine).stored;
     let among = if selection.among.is_empty() { Format::ALL } else { &selection.among };
-    // What stands for others is never chosen: those are there themselves.
+    // Formats that stand for others are never chosen, since those others are candidates themselves.
     let is_concrete = |format: &Format| *format != Format::Auto && analysis.resolve(*format) == *format;
     let concrete = among.iter().copied().filter(is_concrete);
     let candidate = |format: Format| {
@@ -311,9 +312,9 @@ fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection
 }
 
 impl Choice {
-    /// Puts the candidates in order, and takes the first. If the one that is predicted to be the best was measured, one of
-    /// those that were measured comes first. Otherwise they were measured for another purpose, and the prediction decides:
-    /// for CSR, unless another one is predicted to have the [lead](Self::lead).
+    /// Sorts the candidates and takes the first. If the one predicted to be the best was measured, a measured one comes
+    /// first. Otherwise the measurements served another purpose, and the prediction decides: for CSR, unless another format
+    /// is predicted to have the [lead](Self::lead).
     fn decide(&mut self, selection: &Selection) -> Result<(), Error> {
         let (multiplications, lead) = (self.multiplications, self.lead());
         let predicted = |candidate: &Candidate| {
@@ -349,12 +350,12 @@ impl Choice {
         }
     }
 
-    /// How many times as fast as CSR another format must be predicted to be.
+    /// The factor by which another format must be predicted to be faster than CSR.
     fn lead(&self) -> f64 {
         if self.has_kernels { 1.0 } else { LEAD_ON_CPU }
     }
 
-    /// The candidates that can be chosen, the best first: of those that are multiplied alike, the first alone.
+    /// The candidates that can be chosen, the best first; only the first of those that multiply alike.
     #[doc(hidden)]
     pub fn possible(&self) -> impl Iterator<Item = &Candidate> {
         let allowed = || self.candidates.iter().filter(|candidate| candidate.excluded.is_none());
@@ -364,12 +365,12 @@ impl Choice {
         })
     }
 
-    /// Whether the bytes of what was chosen are exact.
+    /// Whether the size in bytes of the chosen format is exact.
     pub(crate) fn is_exact(&self) -> bool {
         self.candidates.first().is_some_and(|candidate| candidate.traffic.exact)
     }
 
-    /// The formats that are to be measured, the most promising first, if they were not measured before.
+    /// The formats to be measured, the most promising first, unless they were measured before.
     pub(crate) fn to_measure(&self, selection: &Selection) -> Vec<Format> {
         match selection.measure {
             Measure::Never => Vec::new(),
@@ -382,10 +383,10 @@ impl Choice {
         }
     }
 
-    /// The best candidate and those that may well be faster, where trying all of them pays; none where it does not.
+    /// The best candidate and its likely rivals, if trying all of them pays; otherwise none.
     fn worth_trying(&self) -> Vec<Format> {
         let multiplications = self.multiplications.map_or(f64::INFINITY, |count| count as f64);
-        // Of those that are predicted alike to the bit, such as HYB with all entries in the same part, one is enough.
+        // Of formats with bitwise equal predictions, such as HYB with all entries in the same part, one is enough.
         let prediction = |candidate: &Candidate| {
             (candidate.multiply.to_bits(), candidate.convert.to_bits(), candidate.traffic.stored)
         };
@@ -415,18 +416,18 @@ impl Choice {
         all.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
     }
 
-    /// What the values are stored in, in those of the formats that store them narrower.
+    /// The type of the values in formats that store them narrower.
     pub(crate) fn narrow_type(&self) -> Option<NarrowType> {
         self.candidates.iter().find_map(|candidate| candidate.narrow)
     }
 
-    /// The recipe for the values, if a format that was considered stores them narrower.
+    /// The recipe for the values, if the format is a candidate that stores them narrower.
     pub(crate) fn recipe_for<'a, T>(&self, format: Format, recipe: &'a Option<Recipe<T>>) -> Option<&'a Recipe<T>> {
         let candidate = self.candidates.iter().find(|candidate| candidate.format == format)?;
         recipe.as_ref().filter(|_| candidate.narrow.is_some())
     }
 
-    /// Decides anew with what was measured; a format without a time failed.
+    /// Decides again with measurements; a format without a time failed.
     ///
     /// # Errors
     /// When no format can be chosen.
@@ -442,20 +443,20 @@ impl Choice {
     }
 }
 
-/// What knowing the times of two formats saves on average, as a part of a multiplication, where the logarithm of the
-/// ratio of their predictions is `ahead` and its error has this deviation. That is the deviation times the normal
-/// distribution's loss function, which this exponential is within about 3 % of, up to two deviations; beyond three, nothing.
+/// The average saving from knowing the times of two formats, relative to a multiplication, if the logarithm of the ratio of
+/// their predictions is `ahead` and its error has this deviation. This is the deviation times the normal distribution's loss
+/// function, which the exponential below approximates to within about 3 %, up to two deviations; zero beyond three.
 fn expected_gain(ahead: f64, deviation: f64) -> f64 {
     if ahead > 3.0 * deviation {
         return 0.0;
     }
     let lead = (ahead / deviation).abs();
     let loss = (-0.919 - 1.24 * lead - 0.335 * lead * lead).exp();
-    // A rival may be predicted to be the faster one, by less than the lead that CSR has on a CPU.
+    // A rival may be predicted to be faster by less than CSR's lead on a CPU.
     deviation * loss + (-ahead).max(0.0)
 }
 
-/// The candidates as a table, and the reason in a sentence.
+/// The candidates as a table, and the reason as a sentence.
 impl Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micro = |seconds: f64| format!("{:.1}", seconds * 1e6);
@@ -487,7 +488,7 @@ impl Display for Choice {
 }
 
 impl Choice {
-    /// Why the format was chosen, in a sentence.
+    /// The reason for the choice as a sentence.
     pub fn reason(&self) -> String {
         let mut possible = self.possible();
         let (best, next) = (possible.next(), possible.next());
@@ -522,7 +523,7 @@ mod tests {
 
     #[test]
     fn what_trying_saves_falls_with_the_distance() {
-        // Of two that are predicted to be as fast, half the mean of the larger half of a normal distribution.
+        // For two with equal predictions, half the mean of the larger half of a normal distribution.
         assert!((expected_gain(0.0, 0.1) - 0.0399).abs() < 1e-3);
         let gains = [-0.2, -0.1, 0.0, 0.1, 0.2, 0.5].map(|ahead| expected_gain(ahead, 0.1));
         assert!(gains.is_sorted_by(|left, right| left > right), "{gains:?}");

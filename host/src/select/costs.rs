@@ -1,4 +1,4 @@
-//! What a format has to say of its costs. Each says it in its own folder; what several have in common is here.
+//! The costs of formats. Each format defines its own in its folder; code shared by several is here.
 
 use super::analysis::Analysis;
 pub(crate) use super::exclusion::Exclusion;
@@ -8,18 +8,18 @@ use crate::format::BlockSize;
 use crate::format::strategy::Strategy;
 use crate::real::Scalar;
 
-/// Lanes of a warp, where they are counted in shares of other things.
+/// Lanes of a warp, for divisions.
 pub(crate) const WARP_LANES: f64 = cuda_std::warp::WARP_LANES as f64;
 
-/// What a multiplication takes, from the analysis of a matrix alone. `V` is the type of its values.
+/// The costs of a multiplication, from the analysis of a matrix alone. `V` is the type of its values.
 pub(crate) trait Costs: Strategy {
     /// The bytes of the arrays.
     fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored;
 
-    /// Sectors of x that warps ask for.
+    /// Sectors of x that warps request.
     fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64;
 
-    /// Whether it goes through x in order, without gathering, so that x comes from memory once.
+    /// Whether it reads x in order, without gathering, so that x comes from memory once.
     fn streams_x(self) -> bool {
         false
     }
@@ -29,26 +29,26 @@ pub(crate) trait Costs: Strategy {
         0
     }
 
-    /// How the kernel's work is shared out.
+    /// How the kernel's work is divided.
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape;
 
-    /// Launches of a multiplication with [`Shape::beyond`]: besides the kernel's own, one that scales y before, or that
+    /// Launches per multiplication with [`Shape::beyond`]: besides the kernel's own, one that scales y before, or that
     /// adds carried sums after.
     fn launches_of_product(self, _beyond: f64) -> f64 {
         1.0
     }
 
-    /// The kernel that runs with [`Shape::beyond`], by the name of a format.
+    /// The kernel used with [`Shape::beyond`], named after a format.
     fn kernel(self, _analysis: &Analysis, _machine: &Machine, _beyond: f64) -> &'static str {
         self.name()
     }
 
-    /// What formats share whose conversions do the same: what their names begin with.
+    /// The common prefix of the names of formats with the same conversion.
     fn conversion_kind(self) -> &'static str {
         self.name()
     }
 
-    /// Why it cannot store or multiply the matrix at all.
+    /// Why the format cannot store or multiply the matrix at all.
     fn exclusion<V: Scalar>(self, _analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
         None
     }
@@ -57,7 +57,7 @@ pub(crate) trait Costs: Strategy {
 /// The bytes of the arrays.
 pub(crate) struct Stored {
     pub(crate) stored: u128,
-    /// Those that are read.
+    /// Bytes of the arrays that are read.
     pub(crate) read: u128,
     pub(crate) exact: bool,
 }
@@ -69,18 +69,18 @@ impl Stored {
     }
 }
 
-/// How a kernel's work is shared out.
+/// How a kernel's work is divided.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shape {
-    /// Times that y is written.
+    /// Number of times y is written.
     pub(crate) writes: f64,
     /// Steps of all warps.
     pub(crate) steps: f64,
-    /// Rows, or whatever has an end of its own.
+    /// Rows, or other pieces that end separately.
     pub(crate) ends: f64,
     /// Steps of the longest row.
     pub(crate) chain: f64,
-    /// Threads that there is work for.
+    /// Threads that have work.
     pub(crate) threads: f64,
     /// Steps of a thread.
     pub(crate) mean: f64,
@@ -91,12 +91,12 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Every row has an end of its own, and y is written once; the rest is for the format to tell.
+    /// A separate end per row, and y written once; the format fills in the rest.
     pub(crate) fn of_rows(analysis: &Analysis) -> Self {
         Self { writes: 1.0, ends: analysis.rows as f64, ..Self::default() }
     }
 
-    /// A thread for each row, of which the longest takes `longest` steps.
+    /// A thread per row; the longest row takes `longest` steps.
     pub(crate) fn by_thread(analysis: &Analysis, steps: f64, longest: f64) -> Self {
         let rows = analysis.rows as f64;
         let mean = steps * WARP_LANES / rows.max(1.0);
@@ -109,7 +109,7 @@ impl Shape {
         Self { steps: nnz / WARP_LANES, threads: resident, mean: nnz / resident, ..Self::of_rows(analysis) }
     }
 
-    /// So many lanes for each block row.
+    /// `lanes` lanes per block row.
     pub(crate) fn of_blocks(analysis: &Analysis, size: BlockSize, lanes: u32) -> Self {
         let (blocks, _) = blocks(analysis, size);
         let block_rows = analysis.rows.div_ceil(size.rows());
@@ -117,7 +117,7 @@ impl Shape {
         let steps = fill.map_or(0.0, |fill| fill.steps(lanes));
         let seen = fill.and_then(|fill| fill.lengths.first()).map_or(0, |&(length, _)| length);
         let longest = analysis.lengths.longest() as f64;
-        // The longest row may not be among those that were looked at.
+        // The longest row may not be in the sample.
         let longest = (longest * blocks as f64 / (analysis.nnz as f64).max(1.0)).max(seen.into());
         let lanes = f64::from(lanes);
         Self {
@@ -130,7 +130,7 @@ impl Shape {
         }
     }
 
-    /// A warp for each strip of rows, which takes `at_once` entries of a row in a step.
+    /// A warp per strip of rows, which takes `at_once` entries of a row per step.
     pub(crate) fn of_strips(analysis: &Analysis, strips: f64, steps: usize, at_once: f64) -> Self {
         let steps = steps as f64;
         let mean = steps / strips;
@@ -139,45 +139,45 @@ impl Shape {
     }
 }
 
-/// Sectors of x where neighbouring entries of the arrays are read together.
+/// Sectors of x if consecutive entries of the arrays are read together.
 pub(crate) fn flat_sectors(analysis: &Analysis) -> f64 {
     analysis.locality.flat_sectors * analysis.nnz as f64
 }
 
-/// Sectors of x where neighbouring lanes have neighbouring rows.
+/// Sectors of x if neighbouring lanes have neighbouring rows.
 pub(crate) fn row_sectors(analysis: &Analysis) -> f64 {
     analysis.locality.lane_sectors[0] * analysis.nnz as f64
 }
 
-/// Sectors of x for each block, times the blocks; `apart` gets the sectors of x that lanes do not share.
+/// Sectors of x per block, times the blocks; `apart` adjusts the sectors of x for lanes that share none.
 pub(crate) fn block_sectors<V: Scalar>(analysis: &Analysis, size: BlockSize, apart: impl FnOnce(f64) -> f64) -> f64 {
     let (blocks, _) = blocks(analysis, size);
     let bytes = size.columns() * size_of::<V>();
-    // Lanes have block rows next to each other: what neighbouring rows share, they share as well, the less the higher
-    // blocks are.
+    // Lanes have adjacent block rows: they share the sectors that neighbouring rows share, the fewer the higher blocks
+    // are.
     let shared = apart((analysis.locality.lane_sectors[0] * size.rows() as f64).min(1.0));
     shared * blocks as f64 * (bytes as f64 / SECTOR_BYTES as f64).max(1.0)
 }
 
-/// Blocks, and whether that is exact.
+/// Number of blocks, and whether it is exact.
 pub(crate) fn blocks(analysis: &Analysis, size: BlockSize) -> (usize, bool) {
     analysis.fill(size).map_or((analysis.nnz, false), |fill| (fill.blocks().round() as usize, fill.is_exact()))
 }
 
-/// The part of the rows that sorting by length moves away from their neighbours: none where 32 rows that follow each
-/// other are equally long, as in the inside of a grid, for they keep their order.
+/// The fraction of rows that sorting by length moves away from their neighbours: zero if 32 consecutive rows have equal
+/// length, as in the interior of a grid, since they keep their order.
 pub(crate) fn displaced(analysis: &Analysis) -> f64 {
     let places = WARP_LANES * analysis.sums.lane_steps[0] as f64;
     if places == 0.0 { 0.0 } else { (2.0 * (1.0 - analysis.nnz as f64 / places)).clamp(0.0, 1.0) }
 }
 
-/// Sectors of x for an entry where rows are sorted: those that are moved share nothing with their new neighbours.
+/// Sectors of x per entry if rows are sorted: moved rows share nothing with their new neighbours.
 pub(crate) fn apart(analysis: &Analysis, sectors: f64) -> f64 {
     sectors + (1.0 - sectors).max(0.0) * displaced(analysis)
 }
 
 /// Bytes of memory around elements of y that are written out of order because rows were sorted by length; `together`
-/// rows stay adjacent. A sector is read and written whole.
+/// rows stay adjacent. Whole sectors are read and written.
 pub(crate) fn scattered(analysis: &Analysis, together: usize) -> f64 {
     let around = SECTOR_BYTES.saturating_sub(together.saturating_mul(analysis.value_bytes));
     displaced(analysis) * (analysis.rows.div_ceil(together) * around) as f64

@@ -1,4 +1,4 @@
-//! Why a format is out of the question.
+//! Reasons for excluding a format.
 
 use std::fmt::{self, Display};
 
@@ -12,7 +12,7 @@ pub enum Exclusion {
     NotReproducible,
     /// It does not multiply several vectors at once.
     NoMultivectors,
-    /// It does not multiply with values that are stored narrower than they are computed with.
+    /// It does not multiply values that are stored narrower than they are computed with.
     NoNarrowValues,
     /// It does not multiply the transpose.
     NoTranspose,
@@ -20,13 +20,13 @@ pub enum Exclusion {
     Fill,
     /// It does not fit into the budget.
     Memory,
-    /// The matrix has more columns than it can index.
+    /// The matrix has more columns than the format can index.
     TooLarge,
-    /// Its blocks need more shared memory than they may have.
+    /// Its blocks need more shared memory than is available to them.
     SharedMemory,
-    /// Which rows share columns is not known, or a row has too many for a block.
+    /// It is unknown which rows share columns, or a row has too many for a block.
     NotClustered,
-    /// Few entries have an equal one on the other side of the diagonal.
+    /// Few entries have an equal counterpart across the diagonal.
     NotSymmetric,
     /// It failed when it was tried.
     Failed,

@@ -1,4 +1,4 @@
-//! How full dense blocks would be, from some of the block rows (Choi, Singh & Vuduc 2010, §6.4).
+//! Fill of dense blocks, estimated from a sample of the block rows (Choi, Singh & Vuduc 2010, §6.4).
 
 use std::cmp::Reverse;
 
@@ -11,32 +11,31 @@ use crate::memory::{collect, filled, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Standard errors of a mean between which it is with a probability of 95 %.
+/// Half the width of a 95 % confidence interval for a mean, in standard errors.
 const STANDARD_ERRORS: f64 = 1.96;
 
-/// The part of all entries that is looked at for one size, at most, as one over it: 1 % for all of them together takes
-/// less time than a multiplication.
+/// Reciprocal of the largest fraction of entries sampled per size: 1 % for all sizes together takes less time than a
+/// multiplication.
 const LARGEST_PART: usize = 1000;
 
-/// Entries that may be looked at in any case.
+/// Number of entries that may be sampled in any case.
 const ENTRIES: usize = 1 << 11;
 
-/// Block rows that are drawn at least, however long they are.
+/// Minimum number of block rows drawn, however long they are.
 const LEAST_DRAWS: usize = 64;
 
-/// Entries for each that is drawn, and how many are drawn at least and at most, of which each size takes what it can
-/// afford.
+/// Entries per draw, and the minimum and maximum number of draws, of which each size takes as many as it can afford.
 const ENTRIES_FOR_A_DRAW: usize = 4000;
 const FEWEST_DRAWS: usize = 256;
 const MOST_DRAWS: usize = 1 << 12;
 
-/// Entries of a block row from which on not all of it is looked at.
+/// Number of entries above which only part of a block row is sampled.
 const LONG: usize = 1 << 6;
 
-/// Block rows that one thread looks at at a time.
+/// Block rows that a thread samples at a time.
 const DRAWN_AT_ONCE: usize = 16;
 
-/// What is known of the blocks of one size.
+/// The fill of blocks of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BlockFill {
     /// Rows of a block.
@@ -45,39 +44,39 @@ pub struct BlockFill {
     pub block_width: usize,
     /// Block rows of the matrix.
     pub block_rows: usize,
-    /// Block rows that were looked at.
+    /// Block rows sampled.
     pub sampled: usize,
-    /// Numbers of blocks that block rows have, descending, each with the number of block rows that it stands for.
+    /// Numbers of blocks per block row, descending, each with the number of block rows that it stands for.
     pub lengths: Vec<(u32, f64)>,
-    /// Half the width of the interval that has the number of blocks with a probability of 95 %, over that number; 0
-    /// where all block rows were looked at.
+    /// Half the width of the 95 % confidence interval for the number of blocks, divided by that number; 0 if all block
+    /// rows were sampled.
     pub uncertainty: f64,
 }
 
-/// A block row that was looked at.
+/// A sampled block row.
 #[derive(Clone, Copy)]
 struct Seen {
     blocks: u32,
     entries: usize,
-    /// How often it was drawn.
+    /// Number of times it was drawn.
     draws: usize,
-    /// Whether all of it was looked at.
+    /// Whether all of it was sampled.
     whole: bool,
 }
 
-/// A block row that was drawn.
+/// A block row to be sampled.
 #[derive(Clone, Copy)]
 struct Drawn {
     block_row: usize,
     entries: usize,
     draws: usize,
-    /// The column by which it was drawn; none if all of it is to be looked at.
+    /// The column by which it was drawn; `None` to sample all of it.
     column: Option<u32>,
 }
 
 impl Drawn {
-    /// Counts its blocks: all of them, or those of the part of its columns that has the column by which it was drawn.
-    /// That is one of as many parts as make it short, and has them in proportion to its entries.
+    /// Counts its blocks: all of them, or those in the part of its columns with the column by which it was drawn. A
+    /// block row is split into as many parts as make each short, and each part is drawn in proportion to its entries.
     fn look<T: Scalar>(self, matrix: &Csr<T>, size: BlockSize, scratch: &mut Vec<u32>) -> Result<Seen, Error> {
         let Self { block_row, entries, draws, column } = self;
         let seen = |blocks: usize, whole: bool| Seen { blocks: blocks as u32, entries, draws, whole };
@@ -87,7 +86,7 @@ impl Drawn {
         };
         let width = matrix.columns().div_ceil(entries.div_ceil(LONG)).next_multiple_of(size.columns());
         let begin = column as usize / width * width;
-        // Where a row is not in order, this may be another part of it.
+        // If a row is not sorted, this may be another part of it.
         let part = |row: usize| {
             let row = &matrix.column_indices()[matrix.range(row)];
             let first = row.partition_point(|&column| (column as usize) < begin);
@@ -103,8 +102,8 @@ impl Drawn {
 }
 
 impl BlockFill {
-    /// Block rows are drawn by their entries, each as often as it has a part of them: so the long ones, which matter,
-    /// are among them, and what is averaged is the number of blocks for an entry, which differs little.
+    /// Block rows are drawn by their entries, in proportion to their number: the long ones, which matter, are thus
+    /// included, and the average is of blocks per entry, which varies little.
     fn new<T: Scalar>(
         matrix: &Csr<T>,
         size: BlockSize,
@@ -140,7 +139,7 @@ impl BlockFill {
         })
     }
 
-    /// Whether all block rows were looked at.
+    /// Whether all block rows were sampled.
     pub fn is_exact(&self) -> bool {
         self.uncertainty == 0.0 && self.sampled == self.block_rows
     }
@@ -150,16 +149,16 @@ impl BlockFill {
         self.lengths.iter().map(|&(length, rows)| f64::from(length) * rows).sum()
     }
 
-    /// Steps of all block rows, where `lanes` lanes go through each with a block at a time.
+    /// Steps of all block rows if `lanes` lanes share each, one block per lane at a time.
     pub fn steps(&self, lanes: u32) -> f64 {
         self.lengths.iter().map(|&(length, rows)| f64::from(length.div_ceil(lanes)) * rows).sum()
     }
 
-    /// The number of blocks in partitions of so many block rows, sorted by length, padding included.
+    /// The number of blocks in partitions of `partition_rows` block rows, sorted by length, including padding.
     pub fn padded_blocks(&self, partition_rows: usize) -> f64 {
         let (mut padded, mut partition_left, mut width) = (0.0, 0.0, 0);
         for &(length, rows) in &self.lengths {
-            // Those that fill up a partition that longer ones began are as wide as its first.
+            // Those that fill a partition begun by longer ones are as wide as its first.
             let filling = rows.min(partition_left);
             padded += filling * f64::from(width);
             let own = rows - filling;
@@ -174,14 +173,14 @@ impl BlockFill {
         padded
     }
 
-    /// Places of the blocks over entries; 1 where there is no entry.
+    /// Slots of the blocks divided by entries; 1 without entries.
     pub fn ratio(&self, nnz: usize) -> f64 {
         let places = self.blocks() * (self.block_height * self.block_width) as f64;
         if nnz == 0 { 1.0 } else { places / nnz as f64 }
     }
 }
 
-/// Some entries by row and column, evenly: what block rows of every size are drawn by.
+/// Evenly spaced entries by row and column, used to draw block rows of every size.
 fn drawn_entries<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, u32)>, Error> {
     let draws = match sampling {
         Sampling::Everything => 0,
@@ -192,7 +191,7 @@ fn drawn_entries<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(
     parallel::map(entries.len(), 1, &entry_of)
 }
 
-/// The block rows that have these entries; all of them in order to look at everything.
+/// The block rows of these entries; all block rows if everything is sampled.
 fn draw<T: Scalar>(
     matrix: &Csr<T>,
     height: usize,
@@ -216,18 +215,18 @@ fn draw<T: Scalar>(
             _ => drawn.push(Drawn { column: Some(column), ..whole(block_row) }),
         }
     }
-    // Fewer, evenly, where they are long.
+    // If they are long, an evenly spaced subset.
     let looked_at: usize = drawn.iter().map(|drawn| drawn.entries.min(LONG)).sum();
     let affordable = (matrix.nnz() / LARGEST_PART).max(ENTRIES);
     let step = looked_at.div_ceil(affordable).min(drawn.len() / LEAST_DRAWS).max(1);
     collect(drawn.into_iter().step_by(step))
 }
 
-/// What a part of the draws that is seen in none may have with a probability of 95 %, times the draws (the rule of three),
-/// times the effect: two entries in one block instead of two.
+/// The 95 % bound on the frequency of a case seen in no draw, times the draws (the rule of three), times its effect: two
+/// entries in one block instead of two.
 const UNSEEN: f64 = 3.0 * 0.5;
 
-/// [`BlockFill::uncertainty`], from how the number of blocks for an entry differs between draws.
+/// [`BlockFill::uncertainty`], from the variation of the number of blocks per entry between draws.
 fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
     let ratio = |seen: &Seen| f64::from(seen.blocks) / seen.entries as f64;
     let sum: f64 = seen.iter().map(|seen| ratio(seen) * seen.draws as f64).sum();
@@ -243,7 +242,7 @@ fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
     }
 }
 
-/// The fill of blocks of every size, in their order.
+/// The fill of blocks of every size, in order.
 pub(super) fn fills<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<BlockFill>, Error> {
     let entries = drawn_entries(matrix, sampling)?;
     let sizes = BlockSize::ALL;

@@ -1,4 +1,4 @@
-//! How long the rows are, and what kernels make of it: one pass over the row offsets.
+//! Lengths of rows and derived sums for kernels: one pass over the row offsets.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,20 +20,20 @@ pub(crate) const HEIGHTS: [usize; 7] = [1, 2, 4, 6, 8, 12, 16];
 /// Rows of a strip of padded CMRS.
 const PADDED_HEIGHT: usize = gpu_kernels::cmrs::PADDED_HEIGHT as usize;
 
-/// Rows that one thread looks at at a time: whole windows of sorted SELL-P, slices, warps, and strips of every height.
+/// Rows that a thread processes at a time: whole windows of sorted SELL-P, slices, warps, and strips of every height.
 const ROWS_AT_ONCE: usize = 3 * Slicing::SORTED.sigma as usize;
 
-/// Chunks of so many rows that a thread looks at at least, and how many parts they are shared out in at most.
+/// Minimum number of such chunks per thread, and the maximum number of parts to divide them into.
 const CHUNKS_AT_ONCE: usize = 8;
 const MOST_PARTS: usize = 1 << 8;
 
-/// Rows whose sums are added up together: whole slices, warps, and strips of every height.
+/// Rows whose sums are computed together: whole slices, warps, and strips of every height.
 const GROUP_ROWS: usize = 192;
 
 /// Lengths below this are counted in an array.
 const SHORT: usize = 256;
 
-/// How many rows there are of each length.
+/// Number of rows of each length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lengths {
     /// Each length that occurs, ascending, with its number of rows.
@@ -77,7 +77,7 @@ impl Lengths {
         sum / self.rows().max(1) as f64
     }
 
-    /// The least length that this part of the rows does not exceed; 0 without rows.
+    /// The smallest length that this fraction of the rows does not exceed; 0 without rows.
     pub fn quantile(&self, part: f64) -> usize {
         let wanted = (self.rows() as f64 * part).ceil() as usize;
         self.at(wanted.saturating_sub(1))
@@ -88,7 +88,7 @@ impl Lengths {
         self.counts.iter().map(|&(length, rows)| length.saturating_sub(width) * rows).sum()
     }
 
-    /// The length of the row that would be number `place` if they were sorted, or of the longest.
+    /// The length of the row at index `place` if rows were sorted, or else of the longest.
     fn at(&self, place: usize) -> usize {
         let mut before = 0;
         let found = self.counts.iter().find(|&&(_, rows)| {
@@ -115,14 +115,14 @@ impl RowLengths for Lengths {
     }
 }
 
-/// What the rows amount to where neighbours are worked on together.
+/// Sums over rows for kernels that process neighbours together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowSums {
-    /// Steps of all warps whose rows have 1, 2, 4, 8, 16 and 32 lanes each, which wait for the longest of a warp.
+    /// Steps of all warps with 1, 2, 4, 8, 16 and 32 lanes per row, which wait for the longest row of a warp.
     pub lane_steps: [usize; LANES.len()],
-    /// Widths of all slices of unsorted SELL-P.
+    /// Sum of the widths of all slices of unsorted SELL-P.
     pub slice_widths: usize,
-    /// Widths of all slices of sorted SELL-P.
+    /// Sum of the widths of all slices of sorted SELL-P.
     pub sorted_slice_widths: usize,
     /// Steps of all strips of CMRS, of 1, 2, 4, 6, 8, 12 and 16 rows.
     pub strip_steps: [usize; HEIGHTS.len()],
@@ -151,15 +151,15 @@ struct Tally {
     scratch: Scratch,
 }
 
-/// What a thread uses again and again.
+/// Buffers that a thread reuses.
 #[derive(Default)]
 struct Scratch {
     lengths: Vec<usize>,
-    /// Those of a window that are not short.
+    /// Lengths of a window that are not short.
     long: Vec<usize>,
 }
 
-/// Puts as many numbers that follow each other together as it takes to have `TO` of them.
+/// Combines consecutive numbers in groups of equal size, so that `TO` results remain.
 fn join<const FROM: usize, const TO: usize>(from: &[usize; FROM], join: impl Fn(usize, usize) -> usize) -> [usize; TO] {
     std::array::from_fn(|place| {
         let together = &from[place * (FROM / TO)..][..FROM / TO];
@@ -167,7 +167,7 @@ fn join<const FROM: usize, const TO: usize>(from: &[usize; FROM], join: impl Fn(
     })
 }
 
-/// Steps of as many entries each at a time as 2 to the power of `shift`.
+/// Total steps if each step takes 2 to the power of `shift` entries.
 fn steps(entries: &[usize], shift: u32) -> usize {
     entries.iter().map(|entries| (entries + (1 << shift) - 1) >> shift).sum()
 }
@@ -186,7 +186,7 @@ impl Tally {
             }
         }
         for rows in scratch.lengths.chunks(GROUP_ROWS) {
-            // Rows that are not there are like empty ones.
+            // Missing rows count as empty.
             let mut group = [0; GROUP_ROWS];
             group[..rows.len()].copy_from_slice(rows);
             self.add_group(&group);
@@ -198,7 +198,7 @@ impl Tally {
         self
     }
 
-    /// Adds what neighbours amount to in the order in which they are: each number of rows from half as many, or a third.
+    /// Adds sums over neighbours in their original order: those of each number of rows from half as many, or a third.
     fn add_group(&mut self, rows: &[usize; GROUP_ROWS]) {
         const { assert!(HEIGHTS.len() == 7 && PADDED_HEIGHT == 16 && Slicing::UNSORTED.slice_size == 64) };
         let add = |left, right| left + right;
@@ -226,8 +226,8 @@ impl Tally {
         });
     }
 
-    /// Adds the rows of a window: how many there are of each length, and the widths of its slices when it is sorted by
-    /// length, of which each has that of its first row.
+    /// Adds the rows of a window: the number of rows of each length, and the widths of its slices if it is sorted by
+    /// length, where a slice is as wide as its first row.
     fn add_window(&mut self, window: &[usize], long: &mut Vec<usize>) {
         self.short.resize(SHORT, 0);
         let slice = Slicing::SORTED.slice_size as usize;
@@ -273,7 +273,7 @@ impl Tally {
     }
 }
 
-/// Looks at all row offsets once, in parallel.
+/// Reads all row offsets once, in parallel.
 ///
 /// # Errors
 /// When memory runs out.
@@ -304,7 +304,7 @@ mod tests {
         Csr::try_new(lengths.len(), 1, offsets, vec![0; stored], vec![1.0; stored]).unwrap()
     }
 
-    /// Many rows of all kinds, more than one thread takes at a time.
+    /// Many rows of all kinds, more than a thread takes at a time.
     fn lengths() -> Vec<usize> {
         let rows = if cfg!(miri) { 3_201 } else { 7_001 };
         (0..rows).map(|row| if row % 997 == 5 { 300 + row } else { row * row % 13 }).collect()

@@ -1,4 +1,4 @@
-//! How near to each other the elements of x are that a kernel reads at once, and soon after.
+//! Locality of the elements of x that a kernel reads at once and shortly after.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,29 +11,29 @@ use crate::memory::{collect, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// What a GPU reads at least.
+/// The smallest unit that a GPU reads, in bytes.
 pub const SECTOR_BYTES: usize = 32;
 
-/// Entries of a row that are looked at, at most; whole steps of warps.
+/// Maximum number of entries sampled per row; whole steps of warps.
 const LONGEST: usize = 256;
 
-/// Runs of entries that the reuse of x is measured in.
+/// Number of runs of entries in which the reuse of x is measured.
 const RUNS: usize = 4;
 
-/// Entries of all runs together, at most.
+/// Maximum number of entries in all runs together.
 const MOST_RUN_ENTRIES: usize = 1 << 21;
 
-/// Entries of a run, at least, if there are so many.
+/// Minimum number of entries of a run, if available.
 const LEAST_RUN_ENTRIES: usize = 1 << 13;
 
-/// Where the columns of neighbouring entries are. Sectors are 32 bytes of x.
+/// Locality of the columns of neighbouring entries. Sectors are 32 bytes of x.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Locality {
-    /// Sectors for each entry that warps read at once, where each row has 1, 2, 4, 8, 16 and 32 lanes.
+    /// Sectors per entry read at once by warps with 1, 2, 4, 8, 16 and 32 lanes per row.
     pub lane_sectors: [f64; LANES.len()],
-    /// The same, where a warp reads 32 entries that follow each other, of one row or several.
+    /// The same if a warp reads 32 consecutive entries, of one row or several.
     pub flat_sectors: f64,
-    /// Different sectors among so many entries that follow each other, for more and more entries.
+    /// Distinct sectors among this many consecutive entries, for increasing numbers of entries.
     pub reuse: Vec<(usize, f64)>,
     /// The largest row - column seen.
     pub below: usize,
@@ -65,7 +65,7 @@ impl Counts {
 }
 
 impl Locality {
-    /// Looks at some of the warps of 32 rows, and at some runs of entries.
+    /// Samples some of the warps of 32 rows, and some runs of entries.
     ///
     /// # Errors
     /// When memory runs out.
@@ -83,8 +83,8 @@ impl Locality {
         })
     }
 
-    /// Sectors of x that come from memory, where a cache holds so many, and x has `sectors`: the rate at which new ones
-    /// appear among as many entries as the cache holds the sectors of, for `nnz` entries.
+    /// Sectors of x that come from memory, with a cache of `cached` sectors and `sectors` sectors in x: for `nnz`
+    /// entries, at the rate at which new sectors appear among as many entries as fill the cache.
     pub fn far_sectors(&self, nnz: usize, sectors: f64, cached: f64) -> f64 {
         let Some(&(last, seen)) = self.reuse.last() else { return 0.0 };
         let before = self.reuse.len().checked_sub(2).map(|place| self.reuse[place]);
@@ -108,12 +108,12 @@ impl Locality {
     }
 }
 
-/// Elements of a sector.
+/// Elements per sector.
 fn elements<T>() -> u32 {
     (SECTOR_BYTES / size_of::<T>()) as u32
 }
 
-/// Looks at the 32 rows from `first` on, or as many as there are. In a sample a part of long rows stands for all of them.
+/// Counts the (at most) 32 rows from `first` on. In a sample, a part of long rows stands for all of them.
 fn counts<T: Scalar>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Counts {
     let columns = matrix.column_indices();
     let rows = first..matrix.rows().min(first + WARP_LANES);
@@ -155,7 +155,7 @@ fn counts<T: Scalar>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Count
         }
         *count = *count * entries.len() / looked_at.max(1);
     }
-    // Only whole steps: where the last one ends is the sample's doing.
+    // Only complete steps: where the last one ends depends on the sample.
     let steps = entries.len() / WARP_LANES;
     let steps = match parts {
         1 => 0..steps,
@@ -178,7 +178,7 @@ fn distinct(numbers: &mut [u32]) -> usize {
     numbers.chunk_by(|left, right| left == right).count()
 }
 
-/// [`Locality::reuse`], the mean of some runs of the same length.
+/// [`Locality::reuse`], the mean of some runs of equal length.
 fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, f64)>, Error> {
     let nnz = matrix.nnz();
     let length = match sampling {
@@ -197,7 +197,7 @@ fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, f
     collect((0..sizes).map(|size| (curves[0][size].0, mean(size))))
 }
 
-/// Different sectors among the first 2^k entries, for each k, and among all.
+/// Distinct sectors among the first 2^k entries, for each k, and among all.
 fn new_sectors(columns: &[u32], width: usize, elements: u32) -> Result<Vec<(usize, usize)>, Error> {
     let mut known = zeros::<u64>(width.div_ceil(elements as usize).div_ceil(64))?;
     let mut seen = 0;
@@ -223,7 +223,7 @@ mod tests {
 
     const ROWS: usize = if cfg!(miri) { 35 } else { 70 };
 
-    /// Rows of different lengths whose columns jump about.
+    /// Rows of different lengths with erratic columns.
     fn matrix() -> Csr<f64> {
         let mut rows = Vec::new();
         let mut columns = Vec::new();
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(locality.far_sectors(nnz, 250.0, 1000.0), all);
         // A hundred times as many entries of the same kind have no more sectors than x.
         assert_eq!(locality.far_sectors(100 * nnz, 250.0, 1000.0), 250.0);
-        // What no cache holds is read again and again, but not more often than it is asked for.
+        // Sectors that no cache holds are read repeatedly, but not more often than requested.
         let again = locality.far_sectors(100 * nnz, 250.0, 2.0);
         assert!(again > 250.0 && again <= 100.0 * nnz as f64, "{again}");
         assert_eq!(Locality::default().far_sectors(0, 0.0, 1.0), 0.0);

@@ -1,20 +1,20 @@
-//! What a prediction needs to know of a device besides how fast its kernels are.
+//! Properties of a device needed for a prediction, besides the speed of its kernels.
 
 use crate::device::Device;
 
-/// Bytes of the largest cache, where a device does not tell.
+/// Bytes of the largest cache, for a device that does not report it.
 const ASSUMED_CACHE_BYTES: u64 = 32 << 20;
 
-/// The sizes of a device that decide how a kernel fills it.
+/// The sizes of a device that determine how a kernel fills it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Whether it runs kernels; a CPU multiplies all formats that are stored the same way alike.
+    /// Whether it runs kernels; a CPU multiplies all formats with the same storage alike.
     pub has_kernels: bool,
     /// Threads that it holds at a time.
     pub resident_threads: u64,
     /// Bytes of its largest cache.
     pub cache_bytes: u64,
-    /// Bytes of shared memory that a block may have, where there is a limit.
+    /// Bytes of shared memory that a block may have, if limited.
     pub shared_bytes: Option<u32>,
 }
 

@@ -1,12 +1,12 @@
-//! Which format is the best for a matrix on a device, found without trying them all.
+//! Selection of the best format for a matrix on a device, without trying them all.
 //!
-//! An [`Analysis`] looks at a matrix once: at all row offsets, and at about 1 % of the entries. From it [`Traffic`] says
-//! what each format stores and moves, and [`KernelWork`] what its kernel does. A [`Calibration`], fitted to measurements
-//! on the device or on one like it, makes seconds of that, and [`choose`] takes the format that does conversion and
-//! multiplications in the least time. [`Plan::automatic`](crate::Plan::automatic) does all of this.
+//! An [`Analysis`] reads a matrix once: all row offsets, and about 1 % of the entries. From it, [`Traffic`] derives what
+//! each format stores and moves, and [`KernelWork`] what its kernel does. A [`Calibration`], fitted to measurements on the
+//! device or on a similar one, converts that to seconds, and [`choose`] takes the format with the least time for conversion
+//! and multiplications. [`Plan::automatic`](crate::Plan::automatic) does all of this.
 #![forbid(unsafe_code)]
 
-/// An expression for the type that takes as many bytes as the values of an analysis.
+/// An expression for the type with the same size as the values of an analysis.
 macro_rules! with_values {
     ($analysis:expr, $V:ident => $of_type:expr) => {
         match $analysis.value_bytes {
@@ -51,7 +51,7 @@ pub use sample::Sampling;
 pub use store::{Outcomes, Store};
 pub use traffic::Traffic;
 
-// What the benchmark lab fits and shows.
+// Items that the benchmark lab fits and shows.
 #[doc(hidden)]
 pub use self::{
     analysis::Diagonals,

@@ -1,29 +1,29 @@
-//! Which parts of a matrix are looked at: the same ones every time.
+//! Samples of a matrix: the same ones every time.
 
-/// How much of the entries is looked at where not all have to be.
+/// How many of the entries are sampled if not all are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampling {
     /// Less than 1 % for each of several purposes, but enough of a small matrix.
     #[default]
     Part,
-    /// All: estimates are exact then.
+    /// All, which makes estimates exact.
     Everything,
 }
 
-/// The part of the entries that a sample has, as one over it.
+/// Reciprocal of the fraction of entries in a sample.
 const PART: usize = 400;
 
-/// Parts that a sample has at least, if there are so many.
+/// Minimum number of parts in a sample, if available.
 const LEAST_PARTS: usize = 256;
 
-/// Entries that a sample may have in any case.
+/// Number of entries that a sample may have in any case.
 const LEAST_ENTRIES: usize = 1 << 13;
 
-/// Parts that a sample has at most: more make no estimate better that matters.
+/// Maximum number of parts in a sample: more do not improve any estimate that matters.
 const MOST_PARTS: usize = 1 << 12;
 
-/// Some of `parts` parts of a matrix with so many entries on the whole: one at random in each of as many ranges of the
-/// same size. Ascending, and all different.
+/// A sample of the `parts` parts of a matrix with `entries` entries in total: one at random from each of several ranges
+/// of equal size. Ascending and distinct.
 pub(crate) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl ExactSizeIterator<Item = usize> + Clone {
     let wanted = match sampling {
         Sampling::Everything => parts,
@@ -36,8 +36,8 @@ pub(crate) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl E
     places(parts, wanted)
 }
 
-/// So many of `count` places, or all: one at random in each of as many ranges of the same size. Ascending, and all
-/// different.
+/// `wanted` of `count` places, or all: one at random from each of `wanted` ranges of equal size. Ascending and
+/// distinct.
 pub(crate) fn places(count: usize, wanted: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
     let wanted = wanted.min(count);
     let range = move |number: usize| (number as u128 * count as u128 / wanted as u128) as usize;
@@ -47,7 +47,7 @@ pub(crate) fn places(count: usize, wanted: usize) -> impl ExactSizeIterator<Item
     })
 }
 
-/// A number that looks random (the finalizer of SplitMix64).
+/// A pseudorandom number (the finalizer of SplitMix64).
 pub(super) fn scramble(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -78,7 +78,7 @@ mod tests {
         let entries = 50_000_000;
         assert_eq!(sample(300_000, entries, Sampling::Part).count(), 750);
         assert_eq!(sample(10_000_000, entries, Sampling::Part).count(), MOST_PARTS);
-        // Few long rows: the entries count.
+        // With few long rows, the number of entries is the limit.
         assert_eq!(sample(10_000, entries, Sampling::Part).count(), 25);
     }
 }

@@ -1,4 +1,4 @@
-//! What is remembered from one run to the next: calibrations, and which formats measured best.
+//! Data remembered between runs: calibrations, and which formats measured best.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,28 +17,28 @@ use crate::small_file::read_text;
 /// The folder in the user's data folder.
 const FOLDER: &str = "warp-spmv";
 
-/// Matrices that are remembered, at most.
+/// Maximum number of matrices remembered.
 const MOST_MATRICES: usize = 1000;
 
-/// The largest file that is read.
+/// Maximum size of a file in bytes.
 const LARGEST_FILE: u64 = 1 << 26;
 
-/// A folder with what is remembered.
+/// A folder of remembered data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// Seconds of a multiplication, as they were measured.
+/// Measured seconds of a multiplication, by the name of the format.
 pub type Outcomes = BTreeMap<String, f64>;
 
 impl Store {
-    /// The one in the user's data folder, if the system tells where that is.
+    /// The store in the user's data folder, if the system provides one.
     pub fn of_user() -> Option<Self> {
         dirs::data_dir().map(|folder| Self::at(folder.join(FOLDER)))
     }
 
-    /// One in another folder, which need not be there yet.
+    /// A store in another folder, which need not exist yet.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -52,12 +52,12 @@ impl Store {
     /// The calibration of a device, if there is one.
     ///
     /// # Errors
-    /// When there is a file, and it cannot be read or is no calibration.
+    /// When the file exists but cannot be read or is not a calibration.
     pub fn calibration(&self, device: &Device) -> Result<Option<Calibration>, Error> {
         found(Calibration::read(&self.calibration_path(&device.name)))
     }
 
-    /// Keeps the calibration of its device, and gives the file.
+    /// Stores the calibration of its device, and returns the file's path.
     ///
     /// # Errors
     /// When the folder or the file cannot be written.
@@ -67,10 +67,10 @@ impl Store {
         calibration.write(&path).map(|()| path)
     }
 
-    /// What was measured of a matrix with values in this type on a device, by the names of formats; nothing if it was not.
+    /// Measured times for a matrix with values of this type on a device, by the names of formats; empty if there are none.
     ///
     /// # Errors
-    /// When the file is there and cannot be read.
+    /// When the file exists but cannot be read.
     pub fn outcomes(
         &self,
         analysis: &Analysis,
@@ -80,7 +80,7 @@ impl Store {
         Ok(self.all()?.remove(&fingerprint(analysis, device, narrow)).unwrap_or_default())
     }
 
-    /// Adds what was measured of a matrix with values in this type on a device.
+    /// Adds measured times for a matrix with values of this type on a device.
     ///
     /// # Errors
     /// When the file cannot be read or written.
@@ -130,12 +130,12 @@ impl Store {
     }
 }
 
-/// The text of a file, if it is not larger than anything that belongs there.
+/// The text of a file, if it is no larger than any valid file.
 pub(super) fn text(path: &Path, limit: u64) -> Result<String, Error> {
     read_text(path, limit).map_err(|source| Error::File { path: path.into(), source })
 }
 
-/// None where a file is not there.
+/// `None` if a file does not exist.
 fn found<R>(read: Result<R, Error>) -> Result<Option<R>, Error> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -144,12 +144,12 @@ fn found<R>(read: Result<R, Error>) -> Result<Option<R>, Error> {
     }
 }
 
-/// A number that two matrices share only if they are alike in all that was looked at, on devices of one name, in this
-/// version of the library.
+/// A number that two matrices share only if all their analysed properties are equal, on devices with the same name, in
+/// this version of the library.
 fn fingerprint(analysis: &Analysis, device: &Device, narrow: Option<NarrowType>) -> String {
     let mut numbers =
         vec![analysis.rows, analysis.columns, analysis.nnz, analysis.value_bytes, analysis.diagonals.count];
-    // Complex numbers of 8 bytes take other kernels than real ones.
+    // Complex numbers of 8 bytes use other kernels than real ones.
     numbers.extend(analysis.complex.then_some(1));
     numbers.extend(analysis.lengths.counts().iter().flat_map(|&(length, rows)| [length, rows]));
     numbers.extend(analysis.sums.lane_steps);

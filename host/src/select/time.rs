@@ -1,25 +1,24 @@
-//! The time that a kernel takes, from the numbers of its work and how long the device takes for each.
+//! The time of a kernel, from the amounts of its work and the device's time per unit of each.
 
 use super::work::{TERMS, Terms};
 
-/// The resources of a GPU that kernels keep busy at the same time, each with its places in [`TERMS`]: the memory, what
-/// brings x to the multiprocessors, what issues instructions, and threads that wait for themselves. The launch
-/// comes before all of them.
+/// The resources of a GPU that kernels use concurrently, each with its indices in [`TERMS`]: the memory, the path of x
+/// to the multiprocessors, instruction issue, and threads that wait for themselves. The launch precedes all of them.
 const RESOURCES: [&[usize]; 4] = [&[1, 2], &[3], &[4, 5], &[6, 7]];
 
-/// How far the busiest resource hides the others, as the p of a p-norm: all times add up for 1, and only the longest
-/// counts for infinity.
+/// How far the busiest resource hides the others, as the p of a p-norm: with 1 all times add up, with infinity only the
+/// longest counts.
 const SHARPNESS: i32 = 3;
 
-/// The least time that is told apart from none.
+/// The smallest time that is distinguished from zero.
 const LEAST: f64 = 1e-30;
 
-/// Seconds of work with these terms, at so many seconds for each.
+/// Seconds of work with these terms, at these seconds per unit of each.
 pub fn seconds(rates: &Terms, terms: &Terms) -> f64 {
     Busy::new(rates, terms).total
 }
 
-/// The logarithm of [`seconds`], and how it grows with the logarithm of each rate.
+/// The logarithm of [`seconds`], and its derivatives by the logarithm of each rate.
 pub fn log_seconds(rates: &Terms, terms: &Terms) -> (f64, Terms) {
     let Busy { each, resources, together, total } = Busy::new(rates, terms);
     let mut slopes = [0.0; TERMS.len()];
@@ -34,11 +33,11 @@ pub fn log_seconds(rates: &Terms, terms: &Terms) -> (f64, Terms) {
 }
 
 struct Busy {
-    /// Seconds of each term by itself.
+    /// Seconds of each term on its own.
     each: Terms,
     /// Seconds of each resource.
     resources: [f64; RESOURCES.len()],
-    /// Seconds of all of them, which overlap.
+    /// Seconds of all resources together, which overlap.
     together: f64,
     total: f64,
 }
@@ -49,7 +48,7 @@ impl Busy {
         let resources = RESOURCES.map(|places| places.iter().map(|&place| each[place]).sum::<f64>());
         let longest = resources.into_iter().fold(0.0, f64::max);
         let together = if longest > 0.0 {
-            // Over the longest, so that no power gets too small.
+            // Divided by the longest, so that no power underflows.
             let sum: f64 = resources.iter().map(|resource| (resource / longest).powi(SHARPNESS)).sum();
             longest * sum.powf(1.0 / f64::from(SHARPNESS))
         } else {
@@ -77,7 +76,7 @@ mod tests {
         let longest = alone(1) + alone(2);
         let all = seconds(&RATES, &WORK);
         assert!(all > longest + alone(0) && all < sum, "{all} of {sum}");
-        // Two that use the same resource take turns, and so does what comes before.
+        // Two that use the same resource take turns, as does the launch that comes before.
         let mut terms = [0.0; TERMS.len()];
         (terms[0], terms[1], terms[2]) = (WORK[0], WORK[1], WORK[2]);
         assert!((seconds(&RATES, &terms) / (alone(0) + longest) - 1.0).abs() < 1e-12);

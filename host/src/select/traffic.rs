@@ -10,35 +10,35 @@ use crate::complex::Complex;
 use crate::format::{Format, NarrowType};
 use crate::real::Scalar;
 
-/// The part of a cache that holds x, while the matrix goes through it, too.
+/// The fraction of a cache that holds x, since the matrix also passes through it.
 const PART_FOR_X: f64 = 0.6;
 
-/// What a multiplication in a format moves.
+/// Bytes moved by a multiplication in a format.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Traffic {
     /// Bytes of the arrays.
     pub stored: u128,
-    /// Bytes that have to be moved at least: those of the arrays that are read, x and y once.
+    /// Minimum number of bytes to move: the arrays that are read, and x and y once.
     pub needed: u128,
-    /// Bytes of all sectors of x that warps ask for, whether a cache has them or not.
+    /// Bytes of all sectors of x that warps request, cached or not.
     pub gathered: f64,
     /// Bytes of x that come from memory.
     pub far: f64,
-    /// Whether `stored` and `needed` are exact: not where blocks were counted in a part of the matrix, or diagonals.
+    /// Whether `stored` and `needed` are exact; false if blocks or diagonals were counted in a part of the matrix.
     pub exact: bool,
 }
 
 impl Traffic {
-    /// What `format` moves. A format that stands for others is [resolved](Analysis::resolve).
+    /// The traffic of `format`. A format that stands for others is [resolved](Analysis::resolve).
     pub fn new(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
         with_values!(analysis, V => Self::of::<V>(analysis, format, machine))
     }
 
-    /// The same with values in a narrower type, if the format can.
+    /// The same with values of a narrower type, if the format supports it.
     pub fn with_values(analysis: &Analysis, format: Format, machine: &Machine, narrow: Option<NarrowType>) -> Self {
         let traffic = Self::new(analysis, format, machine);
         let Some(narrow) = narrow.filter(|_| format.multiplies_narrow()) else { return traffic };
-        // What arrays take besides values does not depend on their type.
+        // The size of arrays other than values does not depend on the type of the values.
         let [wide, less] = [format.stored::<Complex<f64>>(analysis).stored, format.stored::<f32>(analysis).stored];
         let places = wide.saturating_sub(less) / (size_of::<Complex<f64>>() - size_of::<f32>()) as u128;
         let value_bytes = narrow.with_marks(format.marks_absence()).bytes();
@@ -57,7 +57,7 @@ impl Traffic {
             machine.cache_bytes as f64 * PART_FOR_X / sector,
         );
         let far = if format.streams_x() { columns as f64 } else { far * sector };
-        // The parts of HYB go through x one after the other.
+        // The parts of HYB pass through x sequentially.
         let again = format.beyond::<V>(analysis) as f64 * sector;
         let far = far + again.min(columns as f64);
         let gathered = format.sectors::<V>(analysis) * sector;

@@ -1,4 +1,4 @@
-//! What a kernel does with a matrix, in the numbers that its time depends on.
+//! The work of a kernel on a matrix, as the numbers that its time depends on.
 
 use super::analysis::Analysis;
 use super::costs::WARP_LANES;
@@ -6,45 +6,45 @@ use super::machine::Machine;
 use super::traffic::Traffic;
 use crate::format::{Format, NarrowType};
 
-/// The numbers that a kernel's time is made of.
+/// The terms of a kernel's time.
 pub const TERMS: [&str; 8] = ["launch", "stream", "far", "gathered", "steps", "rows", "chain", "waves"];
 
-/// One number for each of [`TERMS`].
+/// One number per term in [`TERMS`].
 pub type Terms = [f64; TERMS.len()];
 
-/// What a multiplication takes, apart from how fast the device is.
+/// The work of a multiplication, independent of the device's speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelWork {
     /// The kernel, by a name that several formats may share.
     pub kernel: &'static str,
-    /// What is moved.
+    /// Bytes stored and moved.
     pub traffic: Traffic,
-    /// By [`TERMS`]: launches, bytes that are streamed (the arrays and y), bytes of x from memory, those of y that are
-    /// written out of order and those around tiles, bytes of x that are gathered, places that lanes go through, rows or whatever has an
-    /// end of its own, the steps of the longest row, and those of a thread with work of the mean length.
+    /// By [`TERMS`]: launches, streamed bytes (the arrays and y), bytes of x from memory plus those of y written out of
+    /// order and those around tiles, gathered bytes of x, slots that lanes pass through, rows or other pieces that end
+    /// separately, the steps of the longest row, and those of a thread with work of mean length.
     pub terms: Terms,
 }
 
 impl Analysis {
-    /// The format that this one stands for with the matrix; see [`Format::resolve`]. For
-    /// [`Format::Auto`] that is [`choose`](super::choose)'s business.
+    /// The format that this one stands for with the matrix; see [`Format::resolve`]. [`Format::Auto`] is left to
+    /// [`choose`](super::choose).
     pub fn resolve(&self, format: Format) -> Format {
         format.resolved_by(self.rows, || self.lengths.longest())
     }
 }
 
-/// The first of the formats that are stored as this one.
+/// The first of the formats with the same storage.
 fn first_of_storage(format: Format) -> Format {
     Format::ALL.iter().copied().find(|other| other.shares_arrays(format)).unwrap_or(format)
 }
 
 impl KernelWork {
-    /// The work of `format`, or of what it [stands for](Analysis::resolve).
+    /// The work of `format`, or of the one it [stands for](Analysis::resolve).
     pub fn new(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
         Self::with_values(analysis, format, machine, None)
     }
 
-    /// The same with values in a narrower type, if the format can.
+    /// The same with values of a narrower type, if the format supports it.
     pub fn with_values(analysis: &Analysis, format: Format, machine: &Machine, narrow: Option<NarrowType>) -> Self {
         let format = analysis.resolve(format);
         let format = if machine.has_kernels { format } else { first_of_storage(format) };

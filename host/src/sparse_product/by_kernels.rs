@@ -1,10 +1,11 @@
-//! Products by kernels, on a GPU or the emulator of one.
+//! Products by kernels, on a GPU or its emulator.
 //!
-//! Rows of C are put in classes by their number of products, or that of the columns of B if it is less. A class has a hash
-//! table of a power of two of slots for each row that is worked on, in shared memory. Rows that none of these holds, and the
-//! longer ones where B has not too many columns, have a bit for each column of B in global memory instead, in blocks that
-//! take no more than [`MOST_BIT_BYTES`] together. Rows are counted so, then put in classes by their own lengths, and written. Only the
-//! number of entries and those of the classes' rows come to the host.
+//! Rows of C are classified by their number of products, or by the number of columns of B if that is smaller. Each row in
+//! progress has a hash table in shared memory, whose number of slots is a power of two given by the class. Rows that fit
+//! into no table, and the longer ones if B does not have too many columns, use a bit per column of B in global memory
+//! instead, in blocks that take at most [`MOST_BIT_BYTES`] together. Entries are first counted this way; then rows are
+//! classified by their own lengths, and written. Only the number of entries and the numbers of rows per class are copied to
+//! the host.
 
 use cuda_std::Global;
 use cuda_std::launch::Grid;
@@ -25,20 +26,21 @@ use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Element, Memory};
 use crate::real::Scalar;
 
-/// Columns of C up to which a block takes a row by bits even where a table would hold it: it goes through the bits of all
-/// columns, which takes less time than sorting until there are many.
+/// Number of columns of C up to which a block takes a row by bits even if a table would hold it: it scans the bits of all
+/// columns, which is faster than sorting until there are many columns.
 const MOST_COLUMNS_OF_BITS: u32 = 1 << 19;
 
-/// The class from which on rows are so long that a block of all threads that it may have takes one.
+/// The class from which on rows are so long that each is given a block of the maximum size.
 const HUGE_CLASS: u32 = 16;
 
-/// Bytes of the bits of all blocks at most: as many as one block needs for the columns of the largest matrix.
+/// Maximum number of bytes for the bits of all blocks: as many as one block needs for the columns of the largest
+/// matrix.
 const MOST_BIT_BYTES: u64 = 256 << 20;
 
-/// A matrix, and its rows in classes.
+/// A matrix, and its rows by class.
 type InClasses<T, M> = (Csr<T, M>, Order<M>);
 
-/// C = A B, and its rows in classes.
+/// C = A B, and its rows by class.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -54,16 +56,16 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
     Ok((product, order))
 }
 
-/// Lanes that share a row of the matrix: about as many as it has entries on average, at least 4.
+/// Lanes that share a row of the matrix: about its average number of entries, at least 4.
 pub(super) fn lanes_of_rows<T: Scalar, M: Memory>(matrix: &Csr<T, M>) -> u32 {
     let mean = matrix.nnz().div_ceil(matrix.rows().max(1));
     mean.next_power_of_two().clamp(4, 32) as u32
 }
 
-/// Where each row of a product begins, its columns, and its rows in classes.
+/// The row offsets of a product, its columns, and its rows by class.
 type Pattern<M> = (Offsets<M>, <M as Memory>::Buffer<u32>, Order<M>);
 
-/// The pattern of the product, the columns of each row in ascending order.
+/// The pattern of the product, with the columns of each row in ascending order.
 fn pattern<T: Scalar, K: KernelExecutor>(
     executor: &K,
     left: &Csr<T, K::Memory>,
@@ -111,7 +113,7 @@ struct Sides<'a, K: KernelExecutor, O> {
 }
 
 impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
-    /// The offsets are those of the matrices.
+    /// Both sides of a product. The offsets must be those of the matrices.
     fn new<T: Scalar>(
         executor: &'a K,
         left: &Csr<T, K::Memory>,
@@ -131,7 +133,7 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
         }
     }
 
-    /// The number of different columns of each row of the product.
+    /// The number of distinct columns of each row of the product.
     fn lengths(&self) -> Result<Array<K, u32>, Error> {
         let (executor, rows) = (self.executor, self.rows);
         let mut lengths = executor.zeros(rows as usize)?;
@@ -146,7 +148,7 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
             classes: classes.global_mut(),
         };
         let grid = executor.device().uneven_grid(u64::from(rows) * u64::from(self.lanes[0]));
-        // SAFETY: the matrices are valid and fit each other, and there is a class for each row.
+        // SAFETY: the matrices are valid and their shapes match, and there is a class for each row.
         unsafe { launch(executor, grid, kernel) }?;
         let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
         let tables = self.tables();
@@ -183,14 +185,14 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
                 right_columns,
                 lengths: lengths.global_mut(),
             };
-            // SAFETY: the matrices are valid and fit each other; no row of the class has more products, or the right matrix
-            // more columns, than there are slots; the grid has the shared memory.
+            // SAFETY: the matrices are valid and their shapes match; no row of the class has more products, or the right
+            // matrix more columns, than there are slots; the grid has the shared memory.
             unsafe { launch(executor, grid, kernel) }
         })?;
         Ok(lengths)
     }
 
-    /// Writes the columns of each row, whose lengths are known.
+    /// Writes the columns of each row, given the rows' lengths.
     fn columns(
         &self,
         lengths: &Array<K, u32>,
@@ -236,19 +238,19 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
                 offsets,
                 columns: columns.global_mut(),
             };
-            // SAFETY: the matrices are valid and fit each other, no row of the class has more columns than there are slots,
-            // and the offsets are the sums of the rows' lengths; the grid has the shared memory.
+            // SAFETY: the matrices are valid and their shapes match, no row of the class has more columns than there are
+            // slots, and the offsets are the sums of the rows' lengths; the grid has the shared memory.
             unsafe { launch(executor, grid, kernel) }
         })?;
         Ok(order)
     }
 
-    /// The tables of patterns: a column in each slot.
+    /// The tables for patterns: a column per slot.
     fn tables(&self) -> Tables {
         Tables { slot_bytes: 4, least_lanes: 4, slots_of_warp: 1024, of_blocks: self.columns > MOST_COLUMNS_OF_BITS }
     }
 
-    /// Zeros for the bits of `rows` rows of a class, the words of a block, and the grid of blocks that have them.
+    /// Zeros for the bits of `rows` rows of a class, the number of words per block, and the grid for these blocks.
     fn bits(&self, class: u32, rows: u32) -> Result<(Array<K, u32>, u32, Grid), Error> {
         let device = self.executor.device();
         let usual = device.tuning.threads_per_block();
@@ -260,7 +262,7 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
     }
 }
 
-/// Bytes of the device's memory that [`multiply`] takes at most besides the matrices.
+/// Maximum number of bytes of device memory that [`multiply`] needs besides the matrices.
 pub(super) fn workspace_bytes(device: &Device, left_rows: usize, right_rows: usize, columns: usize) -> u64 {
     let [left_rows, right_rows] = [left_rows as u64, right_rows as u64];
     let sorting = 20 * left_rows;
@@ -271,14 +273,14 @@ pub(super) fn workspace_bytes(device: &Device, left_rows: usize, right_rows: usi
     };
     let bits =
         of_blocks(4 * words, device.tuning.threads_per_block()).max(of_blocks(8 * words, threads_of_long_rows(device)));
-    // Offsets of both rows of A, of those of B, and lengths on the way there.
+    // Offsets of the rows of A twice, of those of B, and intermediate lengths.
     let wide = 16 * (left_rows + 1) + 8 * (right_rows + 1) + 4 * left_rows.max(right_rows);
     // Counts of sorting, and sums of scans.
     let of_device = 16 * device.resident_threads() + (1 << 10);
     sorting.max(8 * left_rows + bits) + wide + of_device
 }
 
-/// The grid of blocks that take a row at a time, and have `bytes` bytes of global memory each.
+/// The grid of blocks that take one row at a time, with `bytes` bytes of global memory each.
 pub(super) fn grid_with_words(rows: u32, bytes: u64, threads_per_block: u32, device: &Device) -> Grid {
     let resident = device.resident_threads().div_ceil(threads_per_block.into());
     let most = (MOST_BIT_BYTES / bytes.max(1)).min(resident).clamp(1, rows.into());

@@ -1,30 +1,30 @@
-//! The classes of rows that have hash tables of one size.
+//! The classes of rows with hash tables of one size.
 
 use cuda_std::launch::Grid;
 use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, slots_apart};
 
 use crate::device::{ALWAYS_SHARED_BYTES, Device};
 
-/// Slots for which the usual block is enlarged.
+/// Number of slots from which on the usual block is enlarged.
 const SLOTS_OF_LARGE_BLOCK: u32 = 4096;
 
-/// Threads of a block at most.
+/// Maximum number of threads per block.
 pub(super) const MOST_THREADS: u32 = 1024;
 
-/// The hash tables that a kernel has in shared memory.
+/// The hash tables of a kernel in shared memory.
 #[derive(Clone, Copy)]
 pub(super) struct Tables {
-    /// Bytes of a slot.
+    /// Bytes per slot.
     pub slot_bytes: u32,
-    /// Lanes that share a row at least.
+    /// Minimum number of lanes per row.
     pub least_lanes: u32,
-    /// Slots of a row that lanes of a warp share at most; a block shares those with more.
+    /// Maximum number of slots of a row that lanes of a warp share; rows with more are shared by a block.
     pub slots_of_warp: u32,
     /// Whether blocks share rows.
     pub of_blocks: bool,
 }
 
-/// How a kernel works on the rows of a class.
+/// How a kernel processes the rows of a class.
 pub(super) struct Class {
     /// Slots of a row's table.
     pub slots: u32,
@@ -35,7 +35,7 @@ pub(super) struct Class {
 }
 
 impl Tables {
-    /// The largest class whose tables fit in shared memory; below the first where none does.
+    /// The largest class whose tables fit in shared memory; one less than the first if none fits.
     pub fn last_class(&self, device: &Device) -> u32 {
         let is_possible = |&number: &u32| {
             let fits = self.class(number, device).shared_bytes <= limit(device);
@@ -47,13 +47,13 @@ impl Tables {
     /// The class with this number.
     pub fn class(&self, number: u32, device: &Device) -> Class {
         let (slots, usual) = (1_u32 << number, device.tuning.threads_per_block());
-        // Tables, and 4 bytes for each warp.
+        // Tables, and 4 bytes per warp.
         let bytes = |lanes: u32, threads: u32| {
             let tables = u64::from(threads / lanes) * u64::from(slots_apart(slots, lanes));
             u32::try_from(tables * u64::from(self.slot_bytes) + u64::from(threads / 32 * 4)).unwrap_or(u32::MAX)
         };
         if slots > self.slots_of_warp {
-            // A block that takes much of a multiprocessor's shared memory brings threads for it.
+            // A block that takes much of a multiprocessor's shared memory gets correspondingly many threads.
             let threads = (usual * (slots / SLOTS_OF_LARGE_BLOCK).clamp(1, 4)).min(MOST_THREADS);
             return Class { slots, lanes: threads, threads_per_block: threads, shared_bytes: bytes(threads, threads) };
         }

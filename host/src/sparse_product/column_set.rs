@@ -1,4 +1,4 @@
-//! The columns of one row of a product, while it is calculated.
+//! The columns of one row of a product, while it is being computed.
 
 use crate::error::Error;
 use crate::memory::zeros;
@@ -6,22 +6,22 @@ use crate::memory::zeros;
 /// Bits of a word.
 const WORD: usize = u64::BITS as usize;
 
-/// A set of columns that gives them back in ascending order, without sorting: a bit for each column, one for each word of
-/// those bits that has any, and one for each word of these. Memory that no column needed is never touched.
+/// A set of columns that returns them in ascending order without sorting: a bit per column, a bit per non-zero word of
+/// those, and a bit per non-zero word of these. Memory that no column needs is never touched.
 pub(super) struct ColumnSet {
     columns: Vec<u64>,
     words: Vec<u64>,
     groups: Vec<u64>,
-    /// The words of `groups` that may have a bit, from the first to before the last.
+    /// The half-open range of words of `groups` that may have a bit.
     begin: usize,
     end: usize,
 }
 
 impl ColumnSet {
-    /// An empty set of columns below `columns`.
+    /// An empty set of columns less than `columns`.
     ///
     /// # Errors
-    /// When memory runs out: it takes a bit for each column and a 64th of that.
+    /// When memory runs out: a set takes a bit per column and 1/64 of that in addition.
     pub fn new(columns: usize) -> Result<Self, Error> {
         let words = columns.div_ceil(WORD);
         let groups = words.div_ceil(WORD);
@@ -34,7 +34,7 @@ impl ColumnSet {
         })
     }
 
-    /// Adds a column, and says whether it is new.
+    /// Adds a column, and returns whether it is new.
     #[inline]
     pub fn insert(&mut self, column: u32) -> bool {
         let place = column as usize / WORD;
@@ -48,7 +48,7 @@ impl ColumnSet {
         before & bit == 0
     }
 
-    /// Takes note of a word that has a bit now.
+    /// Notes that a word now has a bit.
     #[inline]
     fn note(&mut self, place: usize) {
         let word = &mut self.words[place / WORD];
@@ -60,8 +60,8 @@ impl ColumnSet {
         *word |= 1 << (place % WORD);
     }
 
-    /// Takes out the columns in `gone`, which are all that it has, and puts in those in `new`, of which no other function
-    /// than [`contains`](Self::contains) takes note.
+    /// Removes the columns in `gone`, which must be all in the set, and adds those in `new`, which only
+    /// [`contains`](Self::contains) takes into account.
     pub fn replace(&mut self, gone: &[u32], new: &[u32]) {
         for &column in gone {
             self.columns[column as usize / WORD] = 0;
@@ -71,14 +71,14 @@ impl ColumnSet {
         }
     }
 
-    /// Whether a column is in it.
+    /// Whether a column is in the set.
     #[inline]
     pub fn contains(&self, column: u32) -> bool {
         self.columns[column as usize / WORD] >> (column as usize % WORD) & 1 == 1
     }
 
-    /// Empties the set: calls `visit` for each 64 neighbours of which some are in it, in ascending order, with the first
-    /// and a bit for each. O(columns in the set + range of them / 2^18).
+    /// Empties the set: calls `visit` for each group of 64 adjacent columns with some in the set, in ascending order, with
+    /// the first column and a bit per column. O(columns in the set + range of them / 2^18).
     #[inline]
     pub fn drain(&mut self, mut visit: impl FnMut(u32, u64)) {
         for group in self.begin..self.end {
@@ -94,7 +94,7 @@ impl ColumnSet {
     }
 }
 
-/// The places of the bits that are set, in ascending order.
+/// The indices of the set bits, in ascending order.
 #[inline]
 pub(super) fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

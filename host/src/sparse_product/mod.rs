@@ -1,10 +1,10 @@
 //! Products of two sparse matrices, C = A B.
 //!
-//! Row i of C is the sum of the rows of B that row i of A names, each times the entry that names it. Its pattern depends on
-//! the patterns of A and B alone: an entry whose products cancel is stored, as 0. The entries of each row of C are sorted
-//! by column, and each is the sum of its products in the order of A's entries and, among those of one of them, of B's: the
-//! same bits on every executor, for any number of threads and under every schedule, but for those of a NaN. Products and
-//! sums are rounded one by one.
+//! Row i of C is the sum of the rows of B selected by the entries of row i of A, each times its entry. The pattern of C
+//! depends only on the patterns of A and B: an entry whose products cancel is stored, as 0. The entries of each row of C are
+//! sorted by column, and each is the sum of its products in the order of A's entries and then of B's: the same bits on every
+//! executor, for any number of threads and under every schedule, except for the bits of a NaN. Products and sums are rounded
+//! separately.
 //!
 //! ```
 //! use host::{Csr, sparse_product};
@@ -19,18 +19,18 @@
 //! ```
 #![deny(unsafe_code)]
 
-#[allow(unsafe_code, reason = "each launch says why it holds")]
+#[allow(unsafe_code, reason = "each launch states why it holds")]
 mod by_kernels;
 mod classes;
 mod column_set;
 mod on_host;
-#[allow(unsafe_code, reason = "each launch says why it holds")]
+#[allow(unsafe_code, reason = "each launch states why it holds")]
 mod order;
 mod pool;
 mod product;
 #[cfg(test)]
 mod tests;
-#[allow(unsafe_code, reason = "each launch says why it holds")]
+#[allow(unsafe_code, reason = "each launch states why it holds")]
 mod values_by_kernels;
 
 pub use product::SparseProduct;
@@ -40,12 +40,12 @@ use crate::format::Csr;
 use crate::memory::Memory;
 use crate::real::Scalar;
 
-/// C = A B on the CPU, in parallel. Rows of A and B may be unsorted, and have entries that are stored more than once.
-/// O(rows + nnz + products + nnz of C); takes the columns of C once more and, for each thread, a number and a little more than a
-/// bit for each column of B.
+/// C = A B on the CPU, in parallel. Rows of A and B may be unsorted and have duplicate entries. O(rows + nnz + products +
+/// nnz of C); takes memory for the columns of C once more and, per thread, for a number and a little more than a bit per
+/// column of B.
 ///
 /// # Errors
-/// When A has not as many columns as B has rows, or memory runs out.
+/// When A does not have as many columns as B has rows, or memory runs out.
 pub fn multiply<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Csr<T>, Error> {
     check_inner(left, right)?;
     on_host::multiply(left, right)
@@ -56,7 +56,7 @@ fn check_inner<T: Scalar, M: Memory>(left: &Csr<T, M>, right: &Csr<T, M>) -> Res
     check_length("each column of the right matrix", right.rows(), left.columns())
 }
 
-/// There is a product where the kept pattern has no entry.
+/// The error for a product where the kept pattern has no entry.
 fn not_in_pattern() -> Error {
-    Error::structure("CSR", "the product has an entry that its kept pattern has not: it is of other matrices")
+    Error::structure("CSR", "the product has an entry outside its kept pattern: the matrices have other patterns")
 }

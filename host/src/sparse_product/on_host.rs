@@ -1,5 +1,5 @@
-//! Products on the CPU, row by row (Gustavson 1978): first the columns of each row, then the sums, in an array with a place
-//! for each column.
+//! Products on the CPU, row by row (Gustavson 1978): first the columns of each row, then the sums, in an array with an
+//! element per column.
 
 use super::column_set::{ColumnSet, bits};
 use super::not_in_pattern;
@@ -13,8 +13,8 @@ use crate::real::Scalar;
 /// Rows that a thread takes at a time.
 const ROWS_AT_ONCE: usize = 256;
 
-/// C = A B. Each thread takes memory for a number and a little more than a bit for each column; the columns of C are there
-/// twice for a while.
+/// C = A B. Each thread takes memory for a number and a little more than a bit per column; the columns of C temporarily
+/// exist twice.
 pub(super) fn multiply<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Csr<T>, Error> {
     let patterns = patterns(left, right)?;
     let length = |row: usize| patterns[row / ROWS_AT_ONCE].lengths[row % ROWS_AT_ONCE] as usize;
@@ -39,8 +39,8 @@ pub(super) fn multiply<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Csr<T
     Ok(Csr::from_valid(left.rows(), right.columns(), offsets, column_indices, values))
 }
 
-/// Bytes that [`multiply`] takes at most besides the matrices and the columns of C once more: a length for each
-/// row; a number, a bit and a little more for each column and thread.
+/// Maximum number of bytes that [`multiply`] needs besides the matrices and another copy of the columns of C: a length
+/// per row; a number, a bit and a little more per column and thread.
 pub(super) fn workspace_bytes<T>(rows: usize, columns: usize) -> u64 {
     let bits = columns.div_ceil(64) + columns.div_ceil(64 * 64) + columns.div_ceil(64 * 64 * 64);
     let of_thread = columns as u64 * size_of::<T>() as u64 + 8 * bits as u64;
@@ -52,7 +52,7 @@ pub(super) fn workspace_bytes<T>(rows: usize, columns: usize) -> u64 {
 #[derive(Default)]
 struct Pattern {
     lengths: Vec<u32>,
-    /// Those of each row in ascending order.
+    /// The columns of each row are in ascending order.
     columns: Vec<u32>,
 }
 
@@ -78,7 +78,7 @@ fn patterns<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Vec<Pattern>, Er
                     }
                     reserve(columns, length)?;
                     set.drain(|first, word| columns.extend(bits(word).map(|bit| first + bit as u32)));
-                    // There are less than 2^31 columns.
+                    // There are fewer than 2^31 columns.
                     lengths.push(length as u32);
                 }
                 Ok(())
@@ -88,12 +88,12 @@ fn patterns<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Vec<Pattern>, Er
     Ok(patterns)
 }
 
-/// Adds up the products of a row. All columns of them are among `columns`; `sums` has a place for each column of the right
-/// matrix, and may hold anything.
+/// Adds up the products of a row. `columns` must contain the columns of all products; `sums` has an element per column of
+/// the right matrix, with any content.
 #[inline]
 fn add_up<T: Scalar>(left: &Csr<T>, right: &Csr<T>, row: usize, sums: &mut [T], columns: &[u32], values: &mut [T]) {
     for &column in columns {
-        // Of all numbers, this one added to any other leaves it as it is.
+        // The only number that leaves every other number unchanged when added to it.
         sums[column as usize] = T::from_parts(-0.0, -0.0);
     }
     for (inner, factor) in left.row(row) {
@@ -107,10 +107,10 @@ fn add_up<T: Scalar>(left: &Csr<T>, right: &Csr<T>, row: usize, sums: &mut [T], 
     }
 }
 
-/// Calculates the values of a product whose pattern is known.
+/// Computes the values of a product with a known pattern.
 ///
 /// # Errors
-/// When there is a product where the pattern has no entry, or memory runs out; the values mean nothing then.
+/// When there is a product where the pattern has no entry, or memory runs out; the values are then unspecified.
 pub(super) fn compute<T: Scalar>(left: &Csr<T>, right: &Csr<T>, product: &mut Csr<T>) -> Result<(), Error> {
     let Csr { row_offsets, column_indices, values, .. } = product;
     let pool = Pool::new()?;
@@ -132,7 +132,7 @@ pub(super) fn compute<T: Scalar>(left: &Csr<T>, right: &Csr<T>, product: &mut Cs
     })
 }
 
-/// Whether the columns of all products of a row are among `columns`. The set is empty before and after.
+/// Whether the columns of all products of a row are among `columns`. The set is empty before and after the call.
 fn has_all<T: Scalar>(left: &Csr<T>, right: &Csr<T>, row: usize, set: &mut ColumnSet, columns: &[u32]) -> bool {
     set.replace(&[], columns);
     let inner = &left.column_indices()[left.range(row)];

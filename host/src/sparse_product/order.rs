@@ -9,16 +9,17 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::memory::{Buffer, Memory};
 
-/// The rows of a product in the order of their classes, the longest first.
+/// The rows of a product in the order of their classes, the longest rows first.
 pub(super) struct Order<M: Memory> {
     rows: M::Buffer<u32>,
-    /// How many rows have each class or a larger one.
+    /// Number of rows in each class and all larger ones.
     ends: Vec<u32>,
 }
 
 impl<M: Memory> Order<M> {
-    /// Calls `work` with each class up to the `last` one that has rows, but for that of empty ones, after all larger
-    /// ones together, which are number `last` + 1; and with the number of rows, and the rows.
+    /// Calls `work` for each non-empty class up to `last`, except that of empty rows, in descending order, with the
+    /// class, the number of its rows, and the rows. All classes larger than `last` come first, together, as class
+    /// `last` + 1.
     pub fn for_each(
         &self,
         last: u32,
@@ -36,7 +37,7 @@ impl<M: Memory> Order<M> {
     }
 }
 
-/// The rows in the order of their classes, by their lengths. Takes 20 bytes a row, and keeps 4.
+/// The rows in the order of their classes, by their lengths. Takes 20 bytes per row, and keeps 4.
 pub(super) fn by_length<K: KernelExecutor>(executor: &K, lengths: &Array<K, u32>) -> Result<Order<K::Memory>, Error> {
     let rows = lengths.len() as u32;
     let mut classes = executor.unwritten(lengths.len())?;
@@ -46,13 +47,13 @@ pub(super) fn by_length<K: KernelExecutor>(executor: &K, lengths: &Array<K, u32>
     by_class(executor, classes)
 }
 
-/// The rows in the order of their classes. Takes 16 bytes a row, and keeps 4.
+/// The rows in the order of their classes. Takes 16 bytes per row, and keeps 4.
 pub(super) fn by_class<K: KernelExecutor>(executor: &K, classes: Array<K, u32>) -> Result<Order<K::Memory>, Error> {
     let rows = classes.len() as u32;
     let Sorted { rows: in_order, keys } = sorted_up_to(executor, classes, CLASSES - 1)?;
     let mut ends = executor.unwritten(CLASSES as usize)?;
     let kernel = ProductClassEnds { rows, count: CLASSES, classes: keys.global(), ends: ends.global_mut() };
-    // SAFETY: there is a class for each row, sorted, and an end for each class, to which the grid has a thread.
+    // SAFETY: there is a sorted class for each row, and an end for each class, for which the grid has a thread.
     unsafe { launch(executor, executor.device().grid_of(CLASSES.into()), kernel) }?;
     Ok(Order { rows: in_order, ends: executor.download(&ends)? })
 }

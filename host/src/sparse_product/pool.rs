@@ -1,4 +1,4 @@
-//! What threads work with, one after the other in the same memory.
+//! Workspaces that threads reuse.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,11 +6,11 @@ use crate::error::Error;
 use crate::memory::with_capacity;
 use crate::parallel;
 
-/// Things of one kind, at most as many as there are threads: one that is done with its own leaves it to the next.
+/// Workspaces of one kind, at most as many as threads: each is returned after use for the next user.
 pub(super) struct Pool<A>(Mutex<Vec<A>>);
 
 impl<A> Pool<A> {
-    /// An empty one.
+    /// An empty pool.
     ///
     /// # Errors
     /// When memory runs out.
@@ -18,16 +18,16 @@ impl<A> Pool<A> {
         Ok(Self(Mutex::new(with_capacity(parallel::threads() + 1)?)))
     }
 
-    /// Does `work` with one that nobody else has, which `make` makes where there is none.
+    /// Does `work` with a workspace in exclusive use, created by `make` if none is free.
     ///
     /// # Errors
-    /// Those of both.
+    /// As for `make` and `work`.
     pub fn with(
         &self,
         make: impl FnOnce() -> Result<A, Error>,
         work: impl FnOnce(&mut A) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        // A lock that a panic left behind holds whole things.
+        // A lock poisoned by a panic still holds complete workspaces.
         let free = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut own = free.map_or_else(make, Ok)?;
         work(&mut own)?;

@@ -10,8 +10,8 @@ use crate::format::Csr;
 use crate::memory::{HostMemory, Memory};
 use crate::real::Scalar;
 
-/// A product C = A B in an executor's memory, whose values can be calculated again, from matrices of the same patterns, in
-/// less time and without new memory for C.
+/// A product C = A B in an executor's memory. Its values can be recomputed from matrices with the same patterns, in less
+/// time and without new memory for C.
 ///
 /// ```
 /// use host::Csr;
@@ -31,7 +31,7 @@ use crate::real::Scalar;
 /// ```
 pub struct SparseProduct<T: Scalar, M: Memory = HostMemory> {
     product: Csr<T, M>,
-    /// Its rows in classes, where kernels made it.
+    /// The classified rows of C, if kernels computed it.
     order: Option<Order<M>>,
     /// The inner dimension.
     inner: usize,
@@ -40,21 +40,21 @@ pub struct SparseProduct<T: Scalar, M: Memory = HostMemory> {
 }
 
 impl<T: Scalar, M: Memory> SparseProduct<T, M> {
-    /// Multiplies two matrices in the executor's memory: on the CPU as [`multiply`](super::multiply) does, by kernels as
-    /// the [module](super) says.
+    /// Multiplies two matrices in the executor's memory: on the CPU as [`multiply`](super::multiply), with kernels as
+    /// described in the [module](super).
     ///
     /// # Errors
-    /// When A has not as many columns as B has rows, a matrix is in another executor's memory, memory runs out, or the device
-    /// fails.
+    /// When A does not have as many columns as B has rows, a matrix is in another executor's memory, memory runs out, or the
+    /// device fails.
     pub fn new<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> Result<Self, Error> {
         check_inner(left, right)?;
         let (product, order) = executor.run::<Multiply<T>>((left, right))?;
         Ok(Self { product, order, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
     }
 
-    /// Bytes of the executor's memory that [`new`](Self::new) takes at most besides the matrices, on a CPU also besides the
-    /// columns of C once more. They depend on the shapes alone, not on the products: some 50 for each row, and for long rows no
-    /// more than 512 MiB on a GPU, or a number and a bit for each column and thread on a CPU.
+    /// Maximum number of bytes of the executor's memory that [`new`](Self::new) needs besides the matrices and, on a CPU,
+    /// another copy of the columns of C. It depends only on the shapes, not on the products: some 50 bytes per row, and for
+    /// long rows at most 512 MiB on a GPU, or a number and a bit per column and thread on a CPU.
     pub fn workspace_bytes<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> u64 {
         if executor.device().has_kernels() {
             by_kernels::workspace_bytes(executor.device(), left.rows(), right.rows(), right.columns())
@@ -63,12 +63,12 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
         }
     }
 
-    /// Calculates the values of C again, from matrices of the same patterns: the same bits as a new product has. Patterns are
-    /// not compared; what is seen of other ones is an error.
+    /// Recomputes the values of C from matrices with the same patterns, with the same bits as a new product. The patterns
+    /// are not compared, but differences that are noticed are errors.
     ///
     /// # Errors
-    /// When the matrices have other shapes or other numbers of entries, or a product has no entry in C, memory runs out, or
-    /// the device fails. But for the first two, the values of C mean nothing until the next success.
+    /// When the matrices have other shapes or other numbers of entries, a product has no entry in C, memory runs out, or the
+    /// device fails. Except in the first two cases, the values of C are then unspecified until the next success.
     pub fn compute<E: Executor<Memory = M>>(
         &mut self,
         executor: &E,

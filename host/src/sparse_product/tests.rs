@@ -9,7 +9,7 @@ use crate::format::{Csr, Offsets};
 use crate::memory::HostMemory;
 use crate::real::Scalar;
 
-/// The product by definition: entries in the order of their products, columns sorted.
+/// The product by definition: entries in the order of their products, with sorted columns.
 pub(super) fn naive<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Csr<T> {
     let (mut offsets, mut columns, mut values) = (vec![0_u64], Vec::new(), Vec::new());
     for row in 0..left.rows() {
@@ -27,7 +27,7 @@ pub(super) fn naive<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Csr<T> {
     Csr::try_new(left.rows(), right.columns(), Offsets::try_from(offsets).unwrap(), columns, values).unwrap()
 }
 
-/// A matrix with rows of these lengths, in no order and with columns more than once where there are few.
+/// A matrix with rows of these lengths, unsorted, with duplicate columns if there are few.
 pub(super) fn mixed<T: Scalar>(lengths: &[usize], columns: usize, seed: u32) -> Csr<T> {
     let mut state = seed.wrapping_mul(2_654_435_769) | 1;
     let mut next = move || {
@@ -53,7 +53,7 @@ pub(super) fn wide<T: Scalar>(matrix: &Csr<T>) -> Csr<T> {
     Csr { row_offsets: Offsets::Wide(offsets), ..matrix.clone() }
 }
 
-/// Pairs of matrices that products are hard on.
+/// Pairs of matrices with difficult products.
 pub(super) fn hard_pairs<T: Scalar>() -> Vec<(Csr<T>, Csr<T>)> {
     let around_warps = [31, 32, 33, 0, 1, 63, 64, 65, 2, 0];
     let mut pairs = vec![
@@ -69,12 +69,12 @@ pub(super) fn hard_pairs<T: Scalar>() -> Vec<(Csr<T>, Csr<T>)> {
         (mixed(&[1; 70], 1, 9), mixed(&[150], 100, 10)),
         (mixed(&[3; 50], 60, 11), mixed(&[1; 60], 1, 12)),
     ];
-    // Many products of few columns: with a column twice in a row of the right matrix, and without.
+    // Many products in few columns: with a duplicate column in a row of the right matrix, and without.
     let (left, mut right) = (mixed(&[400, 3, 0, 70], 30, 15), mixed(&[6; 30], 9, 16));
     pairs.push((left.clone(), right.clone()));
     right.sort_and_sum().unwrap();
     pairs.push((left, right));
-    // Sorted, with no column twice.
+    // Sorted, without duplicate columns.
     let lengths: Vec<usize> = (0..40).map(|row| row * 7 % 12).collect();
     let (mut left, mut right) = (mixed(&lengths, 40, 13), mixed(&lengths, 40, 14));
     left.sort_and_sum().unwrap();
@@ -106,7 +106,7 @@ fn check_kept<T: Scalar, E: Executor<Memory = HostMemory>>(executor: &E, left: &
     assert!(kept.compute(executor, left, right).is_ok() && kept.into_matrix() == expected);
 }
 
-/// Emulated GPUs of several sizes, some with so little shared memory that few rows have a hash table there, or none.
+/// Emulated GPUs of several sizes, some with so little shared memory that few or no rows have a hash table there.
 fn emulators(seed: u64) -> Vec<Emulated> {
     let of = |multiprocessors, threads, threads_per_block, waves| {
         let tuning = Tuning::new(threads_per_block, waves).unwrap();
@@ -141,7 +141,7 @@ fn entries_that_cancel_stay() {
     let product = multiply(&left, &right).unwrap();
     let expected = Csr::try_new(1, 2, vec![0_u32, 2], vec![0, 1], vec![0.0, 0.0]).unwrap();
     assert_eq!(product, expected);
-    // The first product begins the sum: -0 stays.
+    // The first product starts the sum, so -0 is preserved.
     let right = Csr::try_new(2, 2, vec![0_u32, 1, 1], vec![0], vec![-0.0]).unwrap();
     let product = multiply(&left, &right).unwrap();
     assert_eq!(product.values()[0].to_bits(), (-0.0_f64).to_bits());
@@ -181,7 +181,7 @@ fn what_does_not_fit_is_refused() {
     for (left, right) in refused {
         assert!(matches!(kept.compute(&Cpu::new(), &left, &right), Err(Error::Length { .. })));
     }
-    // As many entries, elsewhere.
+    // The same number of entries, in other columns.
     let [mut left, mut right] = [left, right];
     left.column_indices.fill(0);
     let before = right.clone();
@@ -212,7 +212,7 @@ fn the_workspace_depends_on_shapes_alone() {
     let bytes = |left, columns| SparseProduct::workspace_bytes(&emulator, left, &wide_right(columns));
     assert_eq!(bytes(&left, 100), bytes(&empty, 100));
     assert!(bytes(&left, 100) < bytes(&left, 100_000));
-    // A block has the bits of all columns, however many there are.
+    // A block has bits for all columns, however many there are.
     let all_columns = (1 << 31) - 1;
     assert!((256 << 20..(512 << 20) + 50_000).contains(&bytes(&left, all_columns)), "{}", bytes(&left, all_columns));
     let on_cpu = SparseProduct::workspace_bytes(&Cpu::new(), &left, &wide_right(1000));
@@ -221,7 +221,7 @@ fn the_workspace_depends_on_shapes_alone() {
 
 fn for_all_executors(check: impl Fn(&HostExecutor)) {
     check(&Cpu::new().into());
-    // Miri has no lanes.
+    // Miri does not support lanes.
     if !cfg!(miri) {
         check(&Emulated::new(1).into());
     }
@@ -248,7 +248,7 @@ fn kernels_give_the_bits_of_the_definition() {
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no lanes")]
 fn rows_of_every_class_have_the_bits_of_the_definition() {
-    // Around what fills three quarters of 32, 64 and more slots, and what a block shares.
+    // Around three quarters of 32, 64 and more slots, and around the limit of what a block shares.
     let lengths = [1, 23, 24, 25, 47, 48, 49, 96, 97, 192, 193, 384, 385, 768, 769, 1600];
     let mut right = mixed::<f32>(&lengths, 1_000_000, 21);
     right.sort_and_sum().unwrap();
@@ -275,7 +275,7 @@ proptest! {
     #[test]
     fn any_product_has_the_bits_of_the_definition((left, right) in any_pair(), seed in 0..1000_u64) {
         check_on_cpu(&left, &right);
-        // Miri has no lanes.
+        // Miri does not support lanes.
         if !cfg!(miri) {
             check_kept(&emulators(seed)[seed as usize % 6], &left, &right);
         }

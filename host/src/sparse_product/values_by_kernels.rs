@@ -1,7 +1,7 @@
-//! The values of products by kernels, on a GPU or the emulator of one.
+//! The values of products by kernels, on a GPU or its emulator.
 //!
-//! Rows of C that lanes of a warp can share have a hash table in shared memory, and a sum for each slot. The longer ones have a
-//! block and a bit for each column of C in global memory instead, as the longest when they were counted.
+//! Rows of C that lanes of a warp can share have a hash table in shared memory, and a sum per slot. Each longer row has a
+//! block and a bit per column of C in global memory instead, as the longest rows have when they are counted.
 
 use cuda_std::Global;
 use cuda_std::launch::Grid;
@@ -22,13 +22,16 @@ use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Element};
 use crate::real::Scalar;
 
-/// Threads that share one of the longest rows at most: with their 72 registers, a multiprocessor has room for two blocks.
+/// Maximum number of threads that share one of the longest rows: with their 72 registers, a multiprocessor has room for two
+/// blocks.
 const THREADS_OF_LONG_ROWS: u32 = 448;
 
-/// Calculates the values of a product whose pattern is known, whose rows have the `order`; without it they are put in order.
+/// Computes the values of a product with a known pattern, whose rows have the given `order`; without it, the rows are first
+/// sorted.
 ///
 /// # Errors
-/// When there is a product where the pattern has no entry, memory runs out, or the device fails; the values mean nothing then.
+/// When there is a product where the pattern has no entry, memory runs out, or the device fails; the values are then
+/// unspecified.
 pub(super) fn compute<T: Scalar, K: KernelExecutor>(
     executor: &K,
     left: &Csr<T, K::Memory>,
@@ -58,11 +61,11 @@ pub(super) fn compute<T: Scalar, K: KernelExecutor>(
     }
 }
 
-/// What values are calculated from.
+/// The inputs for computing values.
 struct ValuesOf<'a, T: Scalar, K: KernelExecutor> {
     left: &'a Csr<T, K::Memory>,
     right: &'a Csr<T, K::Memory>,
-    /// One number: 0 if no row of the right matrix has a column more than once.
+    /// One number: 0 if no row of the right matrix has duplicate columns.
     repeats: Array<K, u32>,
 }
 
@@ -112,7 +115,7 @@ impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
                 };
                 let grid = Grid { shared_bytes: shared_bytes(threads_per_block), ..grid };
                 // SAFETY: as for the other; none of the rows is empty, and each block has zeros for all columns, as many
-                // words more, and the shared memory.
+                // words again, and the shared memory.
                 return unsafe { launch(executor, grid, kernel) };
             }
             let class = tables.class(number, device);
@@ -133,17 +136,16 @@ impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
                 values: values.global_mut(),
                 outside: outside.global_mut(),
             };
-            // SAFETY: the three matrices are valid, and the caller has compared their shapes; the product's rows were written
-            // in ascending order, and those of a class have at most three quarters as many entries as there are slots; whether
-            // the right matrix's rows repeat a column is looked at before; lanes of a warp share a row, and the grid has the
-            // shared memory.
+            // SAFETY: the three matrices are valid, and the caller has compared their shapes; the product's rows were
+            // written in ascending order, and those of a class have at most three quarters as many entries as there are
+            // slots; `repeats` was determined before; lanes of a warp share a row, and the grid has the shared memory.
             unsafe { launch(executor, class.grid(count, device), kernel) }
         })?;
         if one_number(executor, &outside)? == 0 { Ok(()) } else { Err(not_in_pattern()) }
     }
 }
 
-/// Threads of a block that has the shared memory for a long row; a warp, where there is not enough for more.
+/// The largest number of threads per block for which shared memory suffices for a long row, at least one warp.
 pub(super) fn threads_of_long_rows(device: &Device) -> u32 {
     let fits = |&threads: &u32| shared_bytes(threads) <= limit(device);
     (32..=THREADS_OF_LONG_ROWS).step_by(32).take_while(fits).last().unwrap_or(32)

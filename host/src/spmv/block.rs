@@ -4,19 +4,19 @@ use gpu_kernels::block::word_length;
 
 use crate::real::Scalar;
 
-/// The most blocks of a group.
+/// Maximum number of blocks in a group.
 pub(crate) const GROUP: usize = 32;
 
 /// The sums of a group: for each row of a block, those of all blocks.
 pub(crate) type GroupSums<T, const R: usize> = [[T; GROUP]; R];
 
-/// Values of one word of these blocks.
+/// Number of values in a word of these blocks.
 pub(crate) const fn values_per_word<T, const R: usize, const C: usize>() -> usize {
     word_length::<T>((R * C) as u32) as usize
 }
 
-/// Adds to `sums` the products of blocks with x. `words` has for each word of a block that word of all blocks. No
-/// block waits for another one, so the compiler can take several at a time.
+/// Adds to `sums` the products of blocks with x. `words` has, for each word of a block, that word of all blocks. Blocks
+/// are independent, so the compiler can process several at a time.
 #[inline]
 pub(crate) fn add_group<'a, T: Scalar, const R: usize, const C: usize>(
     sums: &mut GroupSums<T, R>,
@@ -27,7 +27,7 @@ pub(crate) fn add_group<'a, T: Scalar, const R: usize, const C: usize>(
     let word_length = const { values_per_word::<T, R, C>() };
     let mut elements = [[T::ZERO; GROUP]; C];
     for (block, &first_column) in first_columns.iter().enumerate().take(GROUP) {
-        // Zeros stand for what is outside the matrix, where there are no entries.
+        // Zeros stand for elements outside the matrix, where there are no entries.
         let inside = x.get(first_column as usize..).unwrap_or_default();
         match inside.first_chunk::<C>() {
             Some(inside) => (0..C).for_each(|column| elements[column][block] = inside[column]),
@@ -47,7 +47,7 @@ pub(crate) fn add_group<'a, T: Scalar, const R: usize, const C: usize>(
     }
 }
 
-/// Adds to the sums of a row of the blocks the products of one place of each, whose words have `LENGTH` values.
+/// Adds to the sums of a row of the blocks the products of one slot of each, whose words have `LENGTH` values.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "iterators side by side are inlined only where the linker optimises")]
 fn add_place<T: Scalar, const LENGTH: usize>(
@@ -56,7 +56,8 @@ fn add_place<T: Scalar, const LENGTH: usize>(
     place_in_word: usize,
     elements: &[T; GROUP],
 ) {
-    // So that several blocks are taken at a time: all of the same length, and what the sum needs is read in any case.
+    // Lets several blocks be processed at a time: all slices have the same length, and the operands of the sum are read
+    // unconditionally.
     let blocks = (words.len() / LENGTH).min(GROUP);
     let (sums, elements, words) = (&mut sums[..blocks], &elements[..blocks], &words.as_chunks::<LENGTH>().0[..blocks]);
     for block in 0..blocks {

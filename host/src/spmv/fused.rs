@@ -1,4 +1,4 @@
-//! Products that do more with each element of y while it is at hand.
+//! Products with further operations on each element of y.
 
 use std::marker::PhantomData;
 
@@ -19,9 +19,9 @@ use crate::parallel;
 use crate::partial_sums::PartialSums;
 use crate::real::Scalar;
 
-/// What a product does besides y ← α A x + β y; by default nothing.
+/// Operations of a product besides y ← α A x + β y; by default none.
 pub struct Epilogue<'a, T: Scalar, M: Memory> {
-    /// γ and z: y ← α A x + β y + γ z. z has an element for each row.
+    /// γ and z: y ← α A x + β y + γ z. z has an element per row.
     pub addend: Option<(T, &'a M::Buffer<T>)>,
     /// Sums over the elements of the new y.
     pub sums: Option<ProductSums<'a, T, M>>,
@@ -33,17 +33,17 @@ impl<T: Scalar, M: Memory> Default for Epilogue<'_, T, M> {
     }
 }
 
-/// Sums over the elements of a product y: w · y and, if asked for, y · y.
+/// Sums over the elements of a product y: w · y and, if requested, y · y.
 pub struct ProductSums<'a, T: Scalar, M: Memory> {
-    /// w, which has an element for each row. It may be x.
+    /// w, which has an element per row. It may be x.
     pub with: &'a M::Buffer<T>,
     /// Whether there is a second sum, y · y.
     pub squares: bool,
-    /// Where the sums go.
+    /// The destination of the sums.
     pub into: &'a mut PartialSums<M>,
 }
 
-/// The operands of a product, and what it does besides.
+/// The operands of a product and its epilogue.
 pub(crate) struct FusedOperands<'a, T: Scalar, M: Memory> {
     pub operands: Operands<'a, T, M>,
     pub epilogue: Epilogue<'a, T, M>,
@@ -88,7 +88,7 @@ impl<T: Scalar> Operation for FusedProduct<T> {
             launches.push(fused.elements(matrix.rows(), device)?);
             launches
         };
-        // SAFETY: the vectors fit the matrix and are borrowed with it, y and the sums exclusively.
+        // SAFETY: the vectors match the matrix and are borrowed with it, y and the sums exclusively.
         unsafe { launch(executor, &launches, workspace) }
     }
 
@@ -115,7 +115,7 @@ impl<T: Scalar> Operation for FusedProduct<T> {
 /// Elements that a CPU thread takes at a time.
 const ELEMENTS_AT_ONCE: usize = 4096;
 
-/// a · b, in 64 bits and in an order that does not depend on the number of threads.
+/// a · b, in 64 bits and in an order independent of the number of threads.
 fn sum_of_products<T: Scalar>(arithmetic: Arithmetic, a: &[T], b: &[T]) -> Result<f64, Error> {
     let part = |value: T| value.wide_parts()[0];
     if arithmetic == Arithmetic::Compensated {
@@ -131,7 +131,7 @@ fn sum_of_products<T: Scalar>(arithmetic: Arithmetic, a: &[T], b: &[T]) -> Resul
     Ok(parallel::map(a.len().div_ceil(ELEMENTS_AT_ONCE), 1, &sum_of_chunk)?.iter().sum())
 }
 
-/// What fused kernels take besides the matrix, but for what depends on the grid.
+/// Arguments of fused kernels besides the matrix, except those that depend on the grid.
 pub(crate) struct Fused<'a, T: Scalar, M: Memory> {
     vectors: Vectors<T>,
     gamma: T,
@@ -141,7 +141,7 @@ pub(crate) struct Fused<'a, T: Scalar, M: Memory> {
     into: Option<&'a mut PartialSums<M>>,
 }
 
-/// What fused kernels take besides the matrix.
+/// Arguments of fused kernels besides the matrix.
 pub(crate) struct FusedArguments<T> {
     pub vectors: Vectors<T>,
     pub gamma: T,
@@ -152,7 +152,7 @@ pub(crate) struct FusedArguments<T> {
 }
 
 impl<'a, T: Scalar, M: Memory> Fused<'a, T, M> {
-    /// The operands, which are checked.
+    /// Takes operands that have been checked.
     fn new(operands: FusedOperands<'a, T, M>) -> Self {
         let FusedOperands { operands, epilogue: Epilogue { addend, sums } } = operands;
         let nothing = Global::from_slice(&[]);
@@ -166,7 +166,7 @@ impl<'a, T: Scalar, M: Memory> Fused<'a, T, M> {
         }
     }
 
-    /// The launch of a fused kernel on this grid, which gets the shared memory that sums take.
+    /// The launch of a fused kernel on this grid, which gets the shared memory that the sums need.
     ///
     /// # Errors
     /// When there is no room for the sums of its blocks.
@@ -184,7 +184,7 @@ impl<'a, T: Scalar, M: Memory> Fused<'a, T, M> {
         Ok(Launch { grid, call: call(FusedArguments { vectors, gamma, z, sums, w, partial_sums }) })
     }
 
-    /// The launch that does it to a y that is written already.
+    /// The launch that applies the epilogue to a y that is already written.
     fn elements(&mut self, rows: usize, device: &Device) -> Result<Launch, Error> {
         self.launch(device.grid(rows as u64), |FusedArguments { vectors, gamma, z, sums, w, partial_sums }| {
             Call::new(FusedElements { length: rows as u32, y: vectors.y, gamma, z, sums, w, partial_sums })

@@ -1,4 +1,4 @@
-//! Several vectors that lie one after the other, multiplied side by side.
+//! Multiplying several vectors, stored consecutively, in interleaved form.
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::multivector::interleave::{Interleave, Separate, shared_bytes};
@@ -11,21 +11,21 @@ use crate::format::{Format, Matrix};
 use crate::memory::{Buffer, Memory, reserve};
 use crate::real::Scalar;
 
-/// Vectors from which on moving them can pay: below, neighbouring rows read the same sectors soon enough.
+/// Minimum number of vectors for which moving them can pay: with fewer, neighbouring rows read the same sectors soon
+/// enough.
 const LEAST_VECTORS: usize = 8;
 
-/// Products with entries, for each thread that the device holds, from which on moving pays: below, the two launches more take
-/// longer than they save.
+/// Minimum number of products with entries, per thread that the device holds, for which moving pays: with fewer, the two
+/// additional launches take longer than they save.
 const PRODUCTS_PER_THREAD: u64 = 18;
 
-/// Products that take as long as to move an element of X or Y.
+/// Number of products that take as long as moving an element of X or Y.
 const PRODUCTS_PER_MOVE: u64 = 2;
 
-/// Fewer products than these are no measure: devices as small as the emulator's move all vectors.
+/// Too few products for a comparison: devices as small as the emulator's move all vectors.
 const FEW_PRODUCTS: u64 = 1 << 16;
 
-/// Whether vectors of this shape are better moved, to be multiplied by a matrix with these numbers of entries, rows
-/// and columns.
+/// Whether moving vectors of this shape pays, for a matrix with these numbers of entries, rows and columns.
 pub(crate) fn pays(shape: Multivector, [entries, rows, columns]: [usize; 3], device: &Device) -> bool {
     let moved = (rows as u64 + columns as u64) * PRODUCTS_PER_MOVE;
     let products = (entries as u64).saturating_sub(moved).saturating_mul(shape.vectors as u64);
@@ -34,8 +34,8 @@ pub(crate) fn pays(shape: Multivector, [entries, rows, columns]: [usize; 3], dev
         && products.saturating_add(FEW_PRODUCTS) >= device.resident_threads().saturating_mul(PRODUCTS_PER_THREAD)
 }
 
-/// The launches of Y ← α A X + β Y for vectors that lie one after the other, as many as a launch multiplies at a time. X and
-/// Y fit the matrix. Takes room for that many vectors of X and of Y, and reads and writes both twice.
+/// The launches of Y ← α A X + β Y for vectors stored consecutively, of which each launch multiplies as many as possible. X
+/// and Y must match the matrix. Takes room for that many vectors of X and of Y, and reads and writes both twice.
 ///
 /// # Errors
 /// When memory runs out, or the device cannot run them.
@@ -49,7 +49,7 @@ pub(crate) fn launches<T: Scalar, M: Memory>(
     let (rows, columns) = (matrix.rows(), matrix.columns());
     operands.check(rows, columns)?;
     if rows == 0 {
-        // However many vectors without elements.
+        // Vectors without elements, however many.
         return Ok(Vec::new());
     }
     let MultivectorOperands { shape, alpha, x, beta, y } = operands;

@@ -1,5 +1,5 @@
-//! Work shared out among warps in equal intervals, and the carries that come of it: what is left of rows that go
-//! on in another interval.
+//! Work divided among warps in equal intervals, and the resulting carries: partial sums of rows that continue in
+//! another interval.
 
 use std::num::NonZeroU32;
 
@@ -13,7 +13,7 @@ use crate::real::Scalar;
 
 const WARP_LANES: u64 = cuda_std::warp::WARP_LANES as u64;
 
-/// Warps that a multiprocessor works on in the same cycle, one for each of its schedulers.
+/// Warps that a multiprocessor works on in the same cycle, one per scheduler.
 const WARPS_AT_ONCE: u64 = 4;
 
 /// Warps for each one that a multiprocessor works on at once, ω.
@@ -25,34 +25,34 @@ fn oversubscription(nnz: u64) -> u32 {
     }
 }
 
-/// How items are shared out among warps.
+/// A division of items among warps.
 pub(crate) struct Intervals {
-    /// Items of each interval but the last; a multiple of 32.
+    /// Items per interval, except in the last; a multiple of 32.
     pub length: u64,
     /// Number of intervals.
     pub count: u64,
 }
 
 impl Intervals {
-    /// An interval for each warp that the device holds at a time.
+    /// An interval per warp that the device holds at a time.
     pub fn new(items: u64, device: &Device) -> Self {
         Self::among(items, device.resident_threads() / WARP_LANES)
     }
 
-    /// An interval for each warp of an oversubscribed device, for kernels that add atomically: many warps hide the latency
-    /// of memory, few meet in fewer rows (Anzt et al. 2020, §3.2).
+    /// An interval per warp of an oversubscribed device, for kernels that add atomically: many warps hide the latency of
+    /// memory, few collide in fewer rows (Anzt et al. 2020, §3.2).
     pub fn oversubscribed(nnz: u64, device: &Device) -> Self {
         let oversubscription = device.tuning.oversubscription().map_or_else(|| oversubscription(nnz), NonZeroU32::get);
         Self::among(nnz, u64::from(device.multiprocessors) * WARPS_AT_ONCE * u64::from(oversubscription))
     }
 
-    /// An interval for each of so many warps, or of whatever takes one.
+    /// An interval for each of `warps` warps, or of other workers.
     pub fn among(items: u64, warps: u64) -> Self {
         let length = items.div_ceil(warps.max(1)).next_multiple_of(WARP_LANES).max(WARP_LANES);
         Self { length, count: items.div_ceil(length) }
     }
 
-    /// A grid with a warp for each interval.
+    /// A grid with a warp per interval.
     pub fn grid(&self, device: &Device) -> Grid {
         device.grid_of(self.count * WARP_LANES)
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn warps_are_as_many_as_oversubscription_asks_for() {
         let count = |nnz, tuning| Intervals::oversubscribed(nnz, &device(tuning)).count;
-        // Two multiprocessors, and intervals of 32 entries at least.
+        // Two multiprocessors, and intervals of at least 32 entries.
         assert_eq!(count(65_536, Tuning::default()), 2 * 4 * 8);
         assert_eq!(count(1_024_000, Tuning::default()), 2 * 4 * 32);
         assert_eq!(count(4_096_000, Tuning::default()), 2 * 4 * 128);

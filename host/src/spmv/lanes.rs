@@ -1,13 +1,13 @@
-//! Four numbers at a time on the CPU, where the compiler does not find them by itself.
+//! Four numbers at a time on the CPU, where the compiler does not vectorize by itself.
 
 use super::on_cpu::is_padding;
 use crate::real::Scalar;
 
-/// Numbers side by side.
+/// Numbers processed together.
 pub(crate) const LANES: usize = 4;
 
-/// What `element` gives for each lane. `std::array::from_fn` does the same through calls that are inlined only where the
-/// linker optimises, and the loops here would call a function for each number without that.
+/// An array of the results of `element` for each lane. `std::array::from_fn` does the same through calls that are inlined
+/// only if the linker optimises; without that, the loops here would call a function per number.
 #[inline(always)]
 pub(crate) fn each_lane<T: Copy + Default, const N: usize>(mut element: impl FnMut(usize) -> T) -> [T; N] {
     let mut lanes = [T::default(); N];
@@ -17,9 +17,9 @@ pub(crate) fn each_lane<T: Copy + Default, const N: usize>(mut element: impl FnM
     lanes
 }
 
-/// Four numbers. All methods are to be inlined always, into functions that are compiled for their instructions.
+/// Four numbers. All methods must always be inlined, into functions that are compiled for their instructions.
 pub(crate) trait Lanes<T: Scalar>: Copy {
-    /// These numbers.
+    /// Packs these numbers.
     fn new(numbers: [T; LANES]) -> Self;
 
     /// The numbers.
@@ -28,7 +28,7 @@ pub(crate) trait Lanes<T: Scalar>: Copy {
     /// The numbers whose bits are set in either.
     fn or(self, other: Self) -> Self;
 
-    /// The sums, which are not -0, with the products of values that are entries.
+    /// Adds to these sums, which are not -0, the products of the values that are entries.
     fn add_present(self, values: Self, elements: Self) -> Self;
 }
 
@@ -67,7 +67,7 @@ mod with_avx2 {
 
     macro_rules! lanes {
         ($Lanes:ty, $or:ident, $add:ident, $multiply:ident, $and_not:ident, $equal:ident, $all:expr) => {
-            /// On a processor with AVX2, and for numbers of the right size.
+            /// For processors with AVX2, and numbers of the right size.
             impl<T: Scalar> Lanes<T> for $Lanes {
                 #[inline(always)]
                 fn new(numbers: [T; LANES]) -> Self {

@@ -1,4 +1,4 @@
-//! Products with a matrix: what they have in common. How each format is multiplied is among its own files.
+//! Products with a matrix: code shared by all formats. How each format is multiplied is in the format's own files.
 
 pub(crate) mod block;
 pub(crate) mod fused;

@@ -12,23 +12,23 @@ use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// The most vectors that one launch multiplies; more take several, each of which reads the matrix.
+/// Maximum number of vectors that one launch multiplies; more take several launches, each of which reads the matrix.
 pub(crate) const LARGEST_TILE: usize = 32;
 
 /// Bytes that a lane can load at a time.
 const LARGEST_ACCESS: usize = 16;
 
-/// Vectors from which on a lane had better have two.
+/// Number of vectors from which on two per lane are faster.
 const PAIRS_PAY_FROM: usize = 16;
 
-/// Rows that a CPU thread takes at a time, at least.
+/// Minimum number of rows that a CPU thread takes at a time.
 pub(crate) const ROWS_AT_ONCE: usize = 256;
 
-/// How several vectors lie in memory.
+/// The layout of several vectors in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// The first elements of all vectors, then the second ones, and so on. The faster one: what an entry of the
-    /// matrix needs lies together.
+    /// The first elements of all vectors, then the second ones, and so on. The faster layout, since the elements for an
+    /// entry of the matrix are contiguous.
     RowMajor,
     /// One vector after the other.
     ColumnMajor,
@@ -37,14 +37,15 @@ pub enum Layout {
 /// The shape of several vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multivector {
-    /// Number of vectors. Each 32 of them, and what is left, take one pass over the matrix.
+    /// Number of vectors. Each pass over the matrix handles up to 32 of them.
     pub vectors: usize,
-    /// How they lie in memory.
+    /// Their layout in memory.
     pub layout: Layout,
 }
 
 impl Multivector {
-    /// From one element of a vector to its next, and from one vector to the next, for vectors of this length.
+    /// The strides from one element of a vector to the next, and from one vector to the next, for vectors of this
+    /// length.
     fn strides(self, length: usize) -> (usize, usize) {
         match self.layout {
             Layout::RowMajor => (self.vectors, 1),
@@ -52,14 +53,14 @@ impl Multivector {
         }
     }
 
-    /// Where element `element` of vector `vector` is, for vectors of this length; [`usize::MAX`], which is no place of
-    /// any array, where that is beyond all numbers.
+    /// The index of element `element` of vector `vector`, for vectors of this length; [`usize::MAX`], which is beyond
+    /// any array, on overflow.
     pub fn place(self, length: usize, element: usize, vector: usize) -> usize {
         let (element_stride, vector_stride) = self.strides(length);
         element.saturating_mul(element_stride).saturating_add(vector.saturating_mul(vector_stride))
     }
 
-    /// Elements of the array for vectors of this length.
+    /// Number of elements of the array, for vectors of this length.
     fn elements(self, what: &'static str, length: usize) -> Result<usize, Error> {
         self.vectors.checked_mul(length).ok_or(Error::TooLarge {
             what,
@@ -68,7 +69,7 @@ impl Multivector {
         })
     }
 
-    /// The vectors of each launch, with as few lanes as they need; none where they have no elements.
+    /// The vectors of each launch, with as few lanes as possible; none if they have no elements.
     fn tiles(self, rows: usize, columns: usize) -> impl ExactSizeIterator<Item = Tile> {
         (0..if rows == 0 { 0 } else { self.vectors }).step_by(LARGEST_TILE).map(move |first_vector| Tile {
             lanes: (self.vectors - first_vector).min(LARGEST_TILE).next_power_of_two() as u32,
@@ -87,11 +88,11 @@ pub(crate) struct MultivectorOperands<'a, T: Scalar, M: Memory> {
     pub shape: Multivector,
     /// The factor of A X.
     pub alpha: T,
-    /// The vectors that are multiplied, each with an element for each column.
+    /// The vectors to multiply, each with an element per column.
     pub x: &'a M::Buffer<T>,
     /// The factor of Y.
     pub beta: T,
-    /// The results, each with an element for each row.
+    /// The results, each with an element per row.
     pub y: &'a mut M::Buffer<T>,
 }
 
@@ -99,7 +100,7 @@ impl<T: Scalar, M: Memory> MultivectorOperands<'_, T, M> {
     /// Checks the vectors against the shape of a matrix, and the factors.
     pub(crate) fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
         check_factors(self.alpha, self.beta)?;
-        // Lanes beyond the last vector have numbers as well.
+        // Lanes beyond the last vector also have numbers.
         if self.shape.vectors > i32::MAX as usize {
             let value = self.shape.vectors as u128;
             return Err(Error::TooLarge { what: "number of vectors", value, limit: i32::MAX as u128 });
@@ -109,7 +110,7 @@ impl<T: Scalar, M: Memory> MultivectorOperands<'_, T, M> {
     }
 }
 
-/// Several vectors, cut into what one launch multiplies.
+/// Several vectors, divided into the tiles that one launch multiplies.
 pub(crate) struct Tiles<T> {
     shape: Multivector,
     rows: usize,
@@ -123,17 +124,17 @@ impl<T: Scalar> Tiles<T> {
     /// The tiles of X and Y for a matrix of this shape.
     ///
     /// # Errors
-    /// When X or Y does not fit.
+    /// When the size of X or Y does not match.
     pub fn new<M: Memory>(operands: MultivectorOperands<'_, T, M>, rows: usize, columns: usize) -> Result<Self, Error> {
         operands.check(rows, columns)?;
         let MultivectorOperands { shape, alpha, x, beta, y } = operands;
         Self::of_vectors(shape, Vectors { alpha, x: x.global(), beta, y: y.global_mut() }, rows, columns)
     }
 
-    /// The tiles of X and Y that fit.
+    /// The tiles of X and Y, whose sizes must match.
     ///
     /// # Errors
-    /// When Y has more elements than numbers count.
+    /// When the number of elements of Y overflows.
     pub(super) fn of_vectors(
         shape: Multivector,
         vectors: Vectors<T>,
@@ -144,14 +145,14 @@ impl<T: Scalar> Tiles<T> {
         Ok(Self { shape, rows, columns, vectors, elements })
     }
 
-    /// What the kernel takes for each tile besides the matrix.
+    /// The kernel's arguments for each tile besides the matrix.
     pub fn arguments(&self) -> impl ExactSizeIterator<Item = Arguments<T>> {
         let Vectors { alpha, x, beta, y } = self.vectors;
         let rows = self.rows as u32;
         self.shape.tiles(self.rows, self.columns).map(move |tile| Arguments { rows, tile, alpha, x, beta, y })
     }
 
-    /// The same with two vectors for each lane, where they lie side by side and that pays.
+    /// The same with two vectors per lane, if they are interleaved and that pays.
     pub fn arguments_of_pairs(&self) -> Option<impl ExactSizeIterator<Item = Arguments<Pair<T>>>> {
         let Multivector { vectors, layout } = self.shape;
         let fits = layout == Layout::RowMajor && vectors.is_multiple_of(2) && size_of::<Pair<T>>() <= LARGEST_ACCESS;
@@ -170,7 +171,7 @@ impl<T: Scalar> Tiles<T> {
     }
 }
 
-/// What kernels take besides the matrix.
+/// Arguments of kernels besides the matrix.
 pub(crate) struct Arguments<T: Elements> {
     pub rows: u32,
     pub tile: Tile,
@@ -180,8 +181,8 @@ pub(crate) struct Arguments<T: Elements> {
     pub y: GlobalMut<T>,
 }
 
-/// Multiplies rows that are stored in any order, in parallel: `row_at` gives the row at a position, and its entries.
-/// The rows at each `rows_at_once` positions are the rows of these numbers, in any order.
+/// Multiplies rows that are stored in any order, in parallel: `row_at` returns the row at a position, and its entries.
+/// Each `rows_at_once` positions must hold the rows with these numbers, in any order.
 pub(crate) fn multiply_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
     vectors: usize,
     operands: HostOperands<'_, T>,
@@ -198,7 +199,7 @@ pub(crate) fn multiply_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
     });
 }
 
-/// Multiplies one row of the matrix with all vectors, in row-major layout, up to [`LARGEST_TILE`] at a time, and hands each
+/// Multiplies one row of the matrix by all vectors, in row-major layout, up to [`LARGEST_TILE`] at a time, and passes each
 /// sum to `update` with its element of y.
 pub(crate) fn multiply_row<T: Scalar, I: Iterator<Item = (u32, T)>>(
     entries: impl Fn() -> I,

@@ -1,32 +1,32 @@
-//! What multiplications on the CPU have in common: sharing rows out, wide vectors, reading ahead.
+//! Code shared by multiplications on the CPU: dividing rows, wide vectors, prefetching.
 
 use gpu_kernels::absent::Marked;
 
 use crate::parallel;
 
-/// Miri is to see how threads share a matrix that it can multiply in seconds.
+/// Under Miri, threads must share a matrix that it can multiply in seconds.
 const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
 
-/// The most work of a matrix that is not shared at all, in entries: some 80 µs. To wake another thread takes up to half of it.
+/// The most work that is not divided at all, in entries: some 80 µs. Waking another thread takes up to half of that.
 pub(crate) const WORK_ALONE: usize = (1 << 18) / SMALLER;
 
-/// The most work that is not shared any further, once it is: some 20 µs.
+/// The most work that is not divided any further: some 20 µs.
 pub(crate) const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;
 
-/// Bytes of a matrix from which on it does not stay in the caches, so that reading ahead is worth its instructions.
+/// Minimum size in bytes of a matrix that does not stay in the caches, so that prefetching is worth its instructions.
 pub(crate) const READ_AHEAD_FROM: u128 = 16 << 20;
 
-/// Something to do for some rows, compiled for several kinds of processors: with the same result on all of them.
+/// Work on rows, compiled for several kinds of processors, with the same result on all of them.
 pub(crate) trait RowsVisitor<T>: Sync {
-    /// Whether vectors of AVX2 make it faster.
+    /// Whether AVX2 vectors make it faster.
     const USES_AVX2: bool;
 
-    /// Computes these elements of y, the first of which is that of `first_row`. To be inlined always, so that it is
-    /// compiled for AVX2 where the processor has it.
+    /// Computes these elements of y, the first of which is that of `first_row`. Must always be inlined, so that it is
+    /// compiled for AVX2 if the processor has it.
     fn visit<const AVX2: bool>(&self, first_row: usize, y: &mut [T]);
 }
 
-/// Visits all rows, `rows_at_once` at a time: in parallel, where `work`, in entries, is enough for that.
+/// Visits all rows, `rows_at_once` at a time: in parallel if `work`, in entries, is large enough.
 pub(crate) fn share_out<T: Send>(y: &mut [T], rows_at_once: usize, work: usize, visitor: &impl RowsVisitor<T>) {
     let pieces = y.len().div_ceil(rows_at_once);
     if work <= WORK_ALONE || parallel::threads() == 1 {
@@ -37,7 +37,7 @@ pub(crate) fn share_out<T: Send>(y: &mut [T], rows_at_once: usize, work: usize, 
     }
 }
 
-/// Visits with vectors as wide as the processor's. Those of AVX-512 were slower than those of AVX2.
+/// Visits with the processor's widest vectors up to AVX2. Those of AVX-512 were slower.
 fn visit<T, V: RowsVisitor<T>>(visitor: &V, first_row: usize, y: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -53,14 +53,14 @@ fn visit<T, V: RowsVisitor<T>>(visitor: &V, first_row: usize, y: &mut [T]) {
     visitor.visit::<false>(first_row, y);
 }
 
-/// Whether this is the mark of a place without an entry. Vectors are compared bit by bit in one instruction, and no
-/// entry has all bits of the mark.
+/// Whether this marks a slot without an entry. Vectors are compared bit by bit in one instruction, and no entry has all
+/// bits of the mark.
 #[inline(always)]
 pub(crate) fn is_padding<V: Marked>(value: V) -> bool {
     value.is_all_ones()
 }
 
-/// Asks for the cache line at an address, which need not be that of anything: for all caches.
+/// Prefetches the cache line at an address, which may be invalid, into all caches.
 #[inline(always)]
 pub(crate) fn prefetch<T>(_address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -71,7 +71,7 @@ pub(crate) fn prefetch<T>(_address: *const T) {
     }
 }
 
-/// The same for all caches but the first, which has fewer lines on their way at a time.
+/// Prefetches into all caches but the first, which has fewer lines in flight at a time.
 #[inline(always)]
 pub(crate) fn prefetch_to_second_cache<T>(_address: *const T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! The vectors of a product, as callers give them, as kernels take them, and as the host has them.
+//! The vectors of a product, as passed by callers, as passed to kernels, and on the host.
 
 use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
@@ -11,13 +11,13 @@ use crate::real::Scalar;
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
 pub(crate) struct Operands<'a, T: Scalar, M: Memory> {
-    /// The factor of A x. Finite: the kernels that share a row among warps multiply its parts with it.
+    /// The factor of A x. It must be finite: kernels that share a row among warps multiply partial sums by it.
     pub alpha: T,
-    /// The vector that is multiplied; one element for each column.
+    /// The vector to multiply; one element per column.
     pub x: &'a M::Buffer<T>,
     /// The factor of y.
     pub beta: T,
-    /// The result; one element for each row.
+    /// The result; one element per row.
     pub y: &'a mut M::Buffer<T>,
 }
 
@@ -27,7 +27,7 @@ impl<'a, T: Scalar, M: Memory> Operands<'a, T, M> {
         check_vectors(self.alpha, self.x.len(), self.beta, self.y.len(), rows, columns)
     }
 
-    /// The same as kernels take them.
+    /// Converts to the kernels' form.
     pub fn vectors(self) -> Vectors<T> {
         let Self { alpha, x, beta, y } = self;
         Vectors { alpha, x: x.global(), beta, y: y.global_mut() }
@@ -48,7 +48,8 @@ fn check_vectors<T: Scalar>(
     check_length("y", y_length, rows)
 }
 
-/// Checks that α and β are finite: kernels multiply sums of parts of a row with α, and an error bound holds for no others.
+/// Checks that α and β are finite: kernels multiply sums of parts of a row by α, and the error bound holds only for finite
+/// factors.
 pub(crate) fn check_factors<T: Scalar>(alpha: T, beta: T) -> Result<(), Error> {
     check_factor("alpha", alpha)?;
     check_factor("beta", beta)
@@ -64,14 +65,14 @@ pub(super) fn check_factor<T: Scalar>(what: &'static str, factor: T) -> Result<(
 }
 
 impl<'a, T: Scalar> Operands<'a, T, HostMemory> {
-    /// The same as slices.
+    /// Converts to slices.
     pub fn on_host(self) -> HostOperands<'a, T> {
         let Self { alpha, x, beta, y } = self;
         HostOperands { alpha, x, beta, y }
     }
 }
 
-/// [`Operands`] as kernels take them.
+/// [`Operands`] in the kernels' form.
 #[derive(Clone, Copy)]
 pub(crate) struct Vectors<T> {
     pub alpha: T,
@@ -86,7 +87,7 @@ impl<T: Scalar> Vectors<T> {
         Self { alpha: T::ONE, x: Global::from_slice(&[]), beta: T::ZERO, y: GlobalMut::from_slice(&mut []) }
     }
 
-    /// A launch for y ← β y, where y has `count` elements: one without blocks where β is 1 and y real. A complex element that
+    /// A launch for y ← β y, where y has `count` elements: one without blocks if β is 1 and y real. A complex element that
     /// is not finite is changed by a factor of 1.
     pub fn scale(&self, count: usize, device: &Device) -> Launch {
         let count = if !T::COMPLEX && self.beta == T::ONE { 0 } else { count as u64 };
@@ -108,19 +109,19 @@ impl<T: Scalar> HostOperands<'_, T> {
         check_vectors(self.alpha, self.x.len(), self.beta, self.y.len(), rows, columns)
     }
 
-    /// The same as kernels take them.
+    /// Converts to the kernels' form.
     pub fn vectors(self) -> Vectors<T> {
         let Self { alpha, x, beta, y } = self;
         Vectors { alpha, x: Global::from_slice(x), beta, y: GlobalMut::from_slice(y) }
     }
 }
 
-/// y ← β y, without reading y where β is 0.
+/// y ← β y; if β is 0, y is not read.
 pub(crate) fn scale<T: Scalar>(y: &mut [T], beta: T) {
     y.iter_mut().for_each(|y| *y = if beta == T::ZERO { T::ZERO } else { beta * *y });
 }
 
-/// α sum + β y, without reading y where β is 0.
+/// y ← α sum + β y; if β is 0, y is not read.
 #[inline]
 pub(crate) fn update<T: Scalar>(y: &mut T, alpha: T, sum: T, beta: T) {
     *y = if beta == T::ZERO { alpha * sum } else { alpha * sum + beta * *y };

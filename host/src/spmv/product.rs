@@ -14,7 +14,7 @@ use crate::format::{Format, Matrix};
 use crate::memory::{HostMemory, Memory};
 use crate::real::Scalar;
 
-/// A matrix, how it is multiplied, with what, and room for what that takes besides.
+/// A matrix, its format, the other operands, and the workspace.
 pub(crate) struct ProductOperands<'a, T: Scalar, M: Memory, O> {
     pub matrix: &'a Matrix<T, M>,
     pub format: Format,
@@ -34,7 +34,7 @@ impl<T: Scalar> Operation for Product<T> {
         operands.check(matrix.rows(), matrix.columns())?;
         let mut room = Room::new(workspace, executor);
         let launches = format.launches(matrix, operands.vectors(), &mut room, executor.device())?;
-        // SAFETY: the vectors fit the matrix and are borrowed with it, y exclusively.
+        // SAFETY: the vectors match the matrix and are borrowed with it, y exclusively.
         unsafe { launch(executor, &launches, workspace) }
     }
 
@@ -44,8 +44,8 @@ impl<T: Scalar> Operation for Product<T> {
     }
 }
 
-/// [`Product`] with vectors that are slices in the host's memory. An executor whose memory is elsewhere refuses them as it
-/// refuses any array that is not its own.
+/// [`Product`] with vectors that are slices in host memory. An executor with other memory rejects them like any array that
+/// is not its own.
 pub(crate) struct SliceProduct<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for SliceProduct<T> {
@@ -59,8 +59,8 @@ impl<T: Scalar> Operation for SliceProduct<T> {
         executor.hear_of(bytemuck::cast_slice(operands.y));
         let mut room = Room::new(workspace, executor);
         let launches = format.launches(matrix, operands.vectors(), &mut room, executor.device())?;
-        // SAFETY: the vectors fit the matrix and are borrowed with it, y exclusively. An executor that returns before
-        // kernels are done has memory of its own, and the launch fails because these vectors are not there.
+        // SAFETY: the vectors match the matrix and are borrowed with it, y exclusively. An executor that returns before
+        // kernels are done has its own memory, so the launch fails because these vectors are elsewhere.
         unsafe { launch(executor, &launches, workspace) }
     }
 
@@ -73,16 +73,16 @@ impl<T: Scalar> Operation for SliceProduct<T> {
 /// Launches a product.
 ///
 /// # Safety
-/// The launches are those of a product of a matrix and vectors that fit it and are borrowed until the kernels are done or
-/// freed after them, y exclusively; and they were described with the room of `workspace`.
+/// The launches must be those of a product of a matrix and vectors that match it and are borrowed until the kernels are done
+/// or freed after them, y exclusively; and they must have been described with the room of `workspace`.
 pub(super) unsafe fn launch<T: Scalar, K: KernelExecutor>(
     executor: &K,
     launches: &[Launch],
     workspace: &mut Workspace<T, K::Memory>,
 ) -> Result<(), Error> {
-    // SAFETY: the matrix keeps its invariants, and the vectors are the caller's promise. The workspace is borrowed
-    // exclusively, its room is as large as the launches asked for, and tiles count as known only once a product in this
-    // workspace was launched without error, before these launches. What is freed later is freed after the launches.
+    // SAFETY: the matrix upholds its invariants, and the vectors are the caller's promise. The workspace is borrowed
+    // exclusively, its room is as large as the launches require, and tiles count as known only after an earlier product
+    // in this workspace was launched without error. Anything freed later is freed after the launches.
     let launched = unsafe { executor.launch_all(launches) };
     // A recording may never be played.
     workspace.used = launched.is_ok() && (workspace.used || !executor.records());
@@ -105,7 +105,7 @@ pub(super) fn multiply<T: Scalar>(
     }
 }
 
-/// Makes the room that [`Product`] needs, so that a product allocates nothing.
+/// Reserves the room that [`Product`] needs, so that a product allocates nothing.
 pub(crate) struct Reservation<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Reservation<T> {
@@ -115,7 +115,7 @@ impl<T: Scalar> Operation for Reservation<T> {
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
         let (matrix, format, workspace) = operands;
         let mut room = Room::new(workspace, executor);
-        // Described, and not run.
+        // The launches are described but not run.
         format.launches(matrix, Vectors::nothing(), &mut room, executor.device()).map(drop)
     }
 
@@ -142,8 +142,8 @@ impl<T: Scalar> Operation for MultivectorProduct<T> {
             let tiles = Tiles::new(operands, matrix.rows(), matrix.columns())?;
             format.multivector_launches(matrix, &tiles, &mut room, device)?
         };
-        // SAFETY: the matrix keeps its invariants, X and Y were checked, there is room for the largest tile, tiles come one
-        // after the other, and Y and the workspace are borrowed exclusively.
+        // SAFETY: the matrix upholds its invariants, X and Y were checked, there is room for the largest tile, tiles run
+        // sequentially, and Y and the workspace are borrowed exclusively.
         unsafe { executor.launch_all(&launches) }
     }
 
@@ -156,7 +156,7 @@ impl<T: Scalar> Operation for MultivectorProduct<T> {
     }
 }
 
-/// y ← α Aᵀ x + β y, or the same with Aᴴ, where x has an element for each row and y one for each column.
+/// y ← α Aᵀ x + β y, or the same with Aᴴ, where x has an element per row and y one per column.
 pub(crate) struct TransposedProduct<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for TransposedProduct<T> {
@@ -167,7 +167,8 @@ impl<T: Scalar> Operation for TransposedProduct<T> {
         let (matrix, format, transposition, operands) = operands;
         operands.check(matrix.columns(), matrix.rows())?;
         let launches = format.transposed_launches(matrix, transposition, operands.vectors(), executor.device())?;
-        // SAFETY: the matrix keeps its invariants, x fits its rows and y its columns, and y is borrowed exclusively.
+        // SAFETY: the matrix upholds its invariants, x matches its rows and y its columns, and y is borrowed
+        // exclusively.
         unsafe { executor.launch_all(&launches) }
     }
 
@@ -198,7 +199,7 @@ fn multiply_multivector_on_cpu<T: Scalar>(
     }
     match shape.layout {
         Layout::RowMajor => format.multiply_rows_on_cpu(matrix, shape.vectors, HostOperands { alpha, x, beta, y }),
-        // One vector after the other: reading along a vector is worth more than reading the matrix once.
+        // Vector by vector: reading along a vector is worth more than reading the matrix once.
         Layout::ColumnMajor => y.chunks_mut(rows).enumerate().try_for_each(|(vector, y)| {
             let x = &x[vector * columns..][..columns];
             format.multiply_on_cpu(matrix, HostOperands { alpha, x, beta, y })

@@ -1,4 +1,4 @@
-//! Products in twice the working precision, one entry after the other, in any format.
+//! Products in twice the working precision, entry by entry, in any format.
 
 use super::transposed::Transposition;
 use super::{HostOperands, MultivectorOperands};
@@ -20,7 +20,7 @@ pub(crate) fn multiply_multivector<T: Scalar>(
 ) -> Result<(), Error> {
     operands.check(matrix.rows(), matrix.columns())?;
     let MultivectorOperands { shape, alpha, x, beta, y } = operands;
-    // Of vectors without elements there can be any number, and no memory bounds it.
+    // The number of vectors without elements is not bounded by memory.
     if y.is_empty() {
         return Ok(());
     }
@@ -48,7 +48,7 @@ pub(crate) fn multiply_transposed<T: Scalar>(
     })
 }
 
-/// y ← α A x + β y for the matrix whose entries `for_each` hands over, as row, column and value.
+/// y ← α A x + β y for the matrix whose entries `for_each` passes on, as row, column and value.
 fn multiply_entries<T: Scalar>(
     operands: HostOperands<'_, T>,
     for_each: impl FnOnce(&mut dyn FnMut(usize, usize, T)) -> Result<(), Error>,

@@ -8,12 +8,12 @@ use crate::memory::zeros;
 use crate::parallel;
 use crate::real::Scalar;
 
-/// What becomes of entries besides their places.
+/// The change of entries besides their position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transposition {
-    /// Aᵀ: nothing.
+    /// Aᵀ: unchanged.
     Plain,
-    /// Aᴴ: the conjugate.
+    /// Aᴴ: conjugated.
     Conjugate,
 }
 
@@ -33,16 +33,16 @@ impl Transposition {
     }
 }
 
-/// The most parts that the entries are cut into for the CPU's threads.
+/// Maximum number of parts into which the entries are divided for the CPU's threads.
 const MOST_PARTS: usize = 64;
 
 /// Elements of y that a CPU thread adds up at a time.
 const COLUMNS_AT_ONCE: usize = 1024;
 
-/// Multiplies a transpose on the CPU, in parallel, by the sums of parts of the entries.
+/// Multiplies by a transpose on the CPU, in parallel, with sums of parts of the entries.
 ///
-/// The entries are cut into parts, which depend on the matrix alone, so the number of threads does not change a bit.
-/// Each part has its own sums, from its first column to its last one; then these are added up, column by column. There
+/// The entries are divided into parts, which depend on the matrix alone, so the number of threads does not change a
+/// bit. Each part has its own sums, from its first column to its last; these are then added up, column by column. There
 /// are at most as many sums as entries, or as columns if those are more: O(nnz + columns) memory and work.
 pub(crate) fn multiply_on_cpu<T: Scalar>(
     nnz: usize,
@@ -84,7 +84,7 @@ impl<T: Scalar> Sums<T> {
     }
 
     #[inline]
-    /// Adds the product of an entry with an element of x.
+    /// Adds the product of an entry and an element of x.
     pub fn add_product(&mut self, column: u32, value: T, element: T) {
         let sum = &mut self.sums[column as usize - self.first_column];
         *sum = *sum + value * element;
@@ -103,7 +103,7 @@ impl<T: Scalar> Sums<T> {
     }
 }
 
-/// The entries of one of so many parts.
+/// The entries of part `part` of `parts`.
 pub(crate) fn entries_of_part(nnz: usize, part: usize, parts: usize) -> Range<usize> {
     let at = |part: usize| (nnz as u128 * part as u128 / parts as u128) as usize;
     at(part)..at(part + 1)

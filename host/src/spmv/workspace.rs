@@ -1,5 +1,5 @@
-//! Memory that a product needs besides its operands. What describes the launches asks for it right there, so the launches
-//! and their workspace cannot disagree.
+//! Memory that a product needs besides its operands. It is requested by the code that describes the launches, so the
+//! launches and their workspace cannot disagree.
 
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::csr_tiled_arriving::BEGIN_NUMBERS;
@@ -9,25 +9,25 @@ use crate::executor::operation::{Executor, KernelExecutor};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 
-/// What a kernel needs besides its operands: the sums of rows that several warps share, and products that are added up
-/// later. Empty until a product asks for more.
+/// Memory of a kernel besides its operands: the sums of rows that several warps share, and products that are added up
+/// later. Empty until a product requests more.
 pub(crate) struct Workspace<T: Scalar, M: Memory> {
     carry_rows: M::Buffer<u32>,
     carry_values: M::Buffer<T>,
     products: M::Buffer<T>,
-    /// Vectors of X and of Y, side by side.
+    /// Interleaved vectors of X and of Y.
     interleaved_x: M::Buffer<T>,
     interleaved_y: M::Buffer<T>,
     tile_begins: M::Buffer<u32>,
     tile_pieces: M::Buffer<T>,
     tile_arrivals: M::Buffer<u32>,
-    /// Whether a product was launched without error since there has been room for tiles: what is launched next finds their
-    /// begins filled in, and all counts at 0.
+    /// Whether a product has been launched without error since the tiles were allocated: the next launch then finds their
+    /// begins filled in and all counts at 0.
     pub used: bool,
 }
 
 impl<T: Scalar, M: Memory> Workspace<T, M> {
-    /// A workspace without room.
+    /// An empty workspace.
     pub fn new<E: Executor<Memory = M>>(executor: &E) -> Result<Self, Error> {
         Ok(Self {
             carry_rows: executor.zeros(0)?,
@@ -43,14 +43,14 @@ impl<T: Scalar, M: Memory> Workspace<T, M> {
     }
 }
 
-/// A workspace, and where it gets more memory from. A product asks for each kind once: asking for more gives back what it
-/// got before.
+/// A workspace and the source of its memory. A product requests each kind once: another request replaces the memory of the
+/// previous one.
 pub(crate) struct Room<'a, T: Scalar, M: Memory> {
     workspace: &'a mut Workspace<T, M>,
     source: &'a dyn Source<T, M>,
 }
 
-/// Where a workspace gets memory from: an executor with kernels.
+/// A source of memory for a workspace: an executor with kernels.
 trait Source<T: Scalar, M: Memory> {
     fn indices(&self, length: usize) -> Result<M::Buffer<u32>, Error>;
     fn values(&self, length: usize) -> Result<M::Buffer<T>, Error>;
@@ -76,7 +76,7 @@ impl<T: Scalar, E: KernelExecutor> Source<T, E::Memory> for E {
     }
 }
 
-/// What is left of rows that go on in another warp's share: for each share a row and a sum.
+/// Partial sums of rows that continue in another warp's share: a row and a sum per share.
 #[derive(Clone, Copy)]
 pub(crate) struct Carries<T> {
     pub rows: Global<u32>,
@@ -85,24 +85,24 @@ pub(crate) struct Carries<T> {
     pub values_mut: GlobalMut<T>,
 }
 
-/// Tiles of a matrix, and what they have of rows that several share.
+/// Tiles of a matrix, and their parts of rows that several tiles share.
 #[derive(Clone, Copy)]
 pub(crate) struct TileRoom<T> {
     pub begins: Global<u32>,
     pub begins_mut: GlobalMut<u32>,
     pub pieces: GlobalMut<T>,
     pub arrivals: GlobalMut<u32>,
-    /// Whether the begins are already there, and all arrivals 0.
+    /// Whether the begins are already filled in, and all arrivals are 0.
     pub known: bool,
 }
 
 impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
-    /// Room in this workspace, which grows in the memory of the executor.
+    /// Room in this workspace, which grows in the executor's memory.
     pub fn new<E: KernelExecutor<Memory = M>>(workspace: &'a mut Workspace<T, M>, executor: &'a E) -> Self {
         Self { workspace, source: executor }
     }
 
-    /// Room for this number of carries.
+    /// Room for `count` carries.
     ///
     /// # Errors
     /// When memory runs out.
@@ -110,7 +110,7 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
         self.wide_carries(count, count)
     }
 
-    /// Room for carries of several vectors: this number of rows, and of values in all.
+    /// Room for carries of several vectors: `rows` rows and `values` values in total.
     ///
     /// # Errors
     /// When memory runs out.
@@ -122,13 +122,13 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
         if workspace.carry_values.len() < values {
             workspace.carry_values = self.source.values(values)?;
         }
-        // One pointer for both: making a second one would end what the first one may do.
+        // One pointer for both, since making another would invalidate the first.
         let (rows_mut, values_mut) = (workspace.carry_rows.global_mut(), workspace.carry_values.global_mut());
         let (rows, values) = (rows_mut.read_only(), values_mut.read_only());
         Ok(Carries { rows, rows_mut, values, values_mut })
     }
 
-    /// Room for this number of tiles.
+    /// Room for `count` tiles.
     ///
     /// # Errors
     /// When memory runs out.
@@ -151,7 +151,7 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
         Ok(TileRoom { begins: begins_mut.read_only(), begins_mut, pieces, arrivals, known: workspace.used })
     }
 
-    /// Room for this number of elements of X and of Y.
+    /// Room for `of_x` elements of X and `of_y` elements of Y.
     ///
     /// # Errors
     /// When memory runs out.
@@ -166,7 +166,7 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
         Ok((workspace.interleaved_x.global_mut(), workspace.interleaved_y.global_mut()))
     }
 
-    /// Room for this number of products, to write and to read.
+    /// Room for `count` products, for writing and for reading.
     ///
     /// # Errors
     /// When memory runs out.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{check_refused, check_too_large, matrices, product, twice, unsorted};
 
-/// There and back with indices of a type, in rows and in columns.
+/// Conversion there and back with each index type, in rows and in columns.
 macro_rules! check_types {
     ($matrix:ident: $($index:ty)*) => {$({
         let theirs: SparseRowMat<$index, f64> = $matrix.clone().try_into().unwrap();
@@ -55,7 +55,7 @@ fn arrays_of_the_same_types_are_not_copied() {
     let matrix = Csr::try_from(theirs).unwrap();
     assert_eq!((matrix.column_indices().as_ptr(), matrix.values().as_ptr()), (columns, values));
 
-    // Of other indices, the values are moved.
+    // With other index types, the values are moved.
     let theirs: SparseRowMat<usize, f64> = matrix.try_into().unwrap();
     assert_eq!(theirs.val().as_ptr(), values);
     assert_eq!(Csr::try_from(theirs).unwrap().values().as_ptr(), values);
@@ -63,7 +63,7 @@ fn arrays_of_the_same_types_are_not_copied() {
 
 #[test]
 fn what_lies_between_rows_is_left_out() {
-    // The first row has room for two entries and has one; one place before and one behind belong to none.
+    // The first row has room for two entries and has one; one slot before and one after belong to no row.
     let symbolic =
         SymbolicSparseRowMat::<u32>::new_checked(2, 4, vec![1, 3, 5], Some(vec![1, 2]), vec![9, 3, 9, 0, 2, 9]);
     let matrix = SparseRowMat::new(symbolic, vec![-1.0, 1.0, -1.0, 2.0, 3.0, -1.0]);
@@ -77,7 +77,7 @@ fn what_faer_cannot_hold_is_an_error() {
     check_refused(SparseRowMat::<u32, f64>::try_from(unsorted()), 1);
     check_refused(SparseRowMat::<usize, f64>::try_from(twice()), 0);
     check_refused(SparseRowMatRef::<u32, f64>::try_from(&unsorted()), 1);
-    // Transposing sorts, and entries stay twice: in column 1.
+    // Transposing sorts, and duplicate entries remain, in column 1.
     assert!(SparseColMat::<u32, f64>::try_from(unsorted()).is_ok());
     check_refused(SparseColMat::<u32, f64>::try_from(twice()), 1);
 }

@@ -35,7 +35,7 @@ fn values_are_not_copied() {
 fn what_nalgebra_cannot_hold_is_an_error() {
     check_refused(CsrMatrix::try_from(unsorted()), 1);
     check_refused(CsrMatrix::try_from(twice()), 0);
-    // Transposing sorts, and entries stay twice: in column 1.
+    // Transposing sorts, and duplicate entries remain, in column 1.
     assert!(CscMatrix::try_from(unsorted()).is_ok());
     check_refused(CscMatrix::try_from(twice()), 1);
 }

@@ -45,10 +45,10 @@ fn elements_that_lie_apart_are_an_error() {
     let mut plan = Plan::with_format(&Cpu::new(), matrix, Format::CSR_SCALAR).unwrap();
     let (mut table, x) = (Array2::from_elem((2, 3), 5.0), array![1.0, 2.0]);
     let error = plan.apply_arrays(1.0, table.column(0), 0.0, x.clone().view_mut()).unwrap_err();
-    assert_eq!(error.to_string(), "the stride of x is 3, expected 1: elements one after the other");
+    assert_eq!(error.to_string(), "the stride of x is 3, expected 1: contiguous elements");
     let error = plan.apply_arrays(1.0, x.view(), 0.0, table.column_mut(1)).unwrap_err();
-    assert_eq!(error.to_string(), "the stride of y is 3, expected 1: elements one after the other");
+    assert_eq!(error.to_string(), "the stride of y is 3, expected 1: contiguous elements");
     let error = plan.apply_arrays(1.0, x.slice(s![..;-1]), 0.0, x.clone().view_mut()).unwrap_err();
-    assert_eq!(error.to_string(), "the stride of x is -1, expected 1: elements one after the other");
+    assert_eq!(error.to_string(), "the stride of x is -1, expected 1: contiguous elements");
     assert_eq!(table, Array2::from_elem((2, 3), 5.0));
 }

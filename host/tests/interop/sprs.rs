@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{check_refused, check_too_large, matrices, product, twice, unsorted};
 
-/// There and back with indices of one type and offsets of another, in rows and in columns.
+/// Conversion there and back with each pair of index and offset types, in rows and in columns.
 macro_rules! check_types {
     ($matrix:ident: $($index:ty, $offset:ty;)*) => {$({
         let theirs: CsMatI<f64, $index, $offset> = $matrix.clone().try_into().unwrap();
@@ -64,7 +64,7 @@ fn arrays_of_the_same_types_are_not_copied() {
         (offsets, columns, values)
     );
 
-    // Of other indices, the values are moved.
+    // With other index types, the values are moved.
     let theirs: CsMatI<f64, usize> = matrix.try_into().unwrap();
     assert_eq!(theirs.data().as_ptr(), values);
     assert_eq!(Csr::try_from(theirs).unwrap().values().as_ptr(), values);
@@ -77,11 +77,11 @@ fn what_sprs_cannot_hold_is_an_error() {
     check_refused(CsMatViewI::<f64, u32>::try_from(&unsorted()), 1);
     let matrix = Csr::try_new(1, 1, vec![0_u32, 1], vec![0], vec![1.0]).unwrap();
     let error = CsMatViewI::<f64, u32, u64>::try_from(&matrix).unwrap_err().to_string();
-    assert_eq!(error, "CSR matrix: the row offsets are u32, and the view has others");
-    // As those of more than 2^32 entries are.
+    assert_eq!(error, "CSR matrix: the row offsets are u32, but those of the view are not");
+    // As for matrices of more than 2^32 entries.
     let matrix = Csr::try_new(1, 1, Offsets::Wide(vec![0, 1]), vec![0], vec![1.0]).unwrap();
     let error = CsMatViewI::<f64, u32>::try_from(&matrix).unwrap_err().to_string();
-    assert_eq!(error, "CSR matrix: the row offsets are u64, and the view has others");
+    assert_eq!(error, "CSR matrix: the row offsets are u64, but those of the view are not");
     assert_eq!(CsMatViewI::<f64, u32, u64>::try_from(&matrix).unwrap().data(), [1.0]);
     assert_eq!(CsMatI::<f64, u32>::try_from(matrix).unwrap().data(), [1.0]);
 }

@@ -1,7 +1,7 @@
 //! The products of sprs and faer, which are generic, compiled for float32 and float64.
 //!
-//! They are compiled here and nowhere else, because the release profile optimises this crate as a whole: their loops need
-//! that, and their times are to be what a program of their own would see, whatever the rest is built with.
+//! They are compiled only here, because the release profile optimises this crate as a whole: their loops need that, and
+//! their times must be those of a separate program, however the rest is built.
 #![forbid(unsafe_code)]
 #![cfg(feature = "libraries")]
 
@@ -10,19 +10,20 @@ use faer::sparse::linalg::matmul::sparse_dense_matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use sprs::CsMatViewI;
 
-/// A matrix as sprs sees it, with offsets of type `O`.
+/// A matrix in sprs, with offsets of type `O`.
 pub type SprsView<'a, T, O> = CsMatViewI<'a, T, u32, O>;
 
-/// What sprs does with offsets of type `O`.
+/// The functions of sprs with offsets of type `O`.
 pub struct Sprs<T: 'static, O: sprs::SpIndex + 'static> {
-    /// A matrix from its shape, row offsets, column indices and values, which are checked; otherwise what is wrong.
+    /// Makes a matrix from its shape, row offsets, column indices and values, which are checked; otherwise returns what is
+    /// wrong.
     #[expect(clippy::type_complexity, reason = "it is the list of arrays")]
     pub view: for<'a> fn((usize, usize), &'a [O], &'a [u32], &'a [T]) -> Result<SprsView<'a, T, O>, String>,
     /// y ← y + A x; it panics when a vector does not fit.
     pub add_product: fn(SprsView<'_, T, O>, &[T], &mut [T]),
 }
 
-/// A number type that both libraries know.
+/// A number type that both libraries support.
 pub trait Number: Copy + 'static {
     /// sprs with offsets of 32 bits.
     const SPRS_NARROW: Sprs<Self, u32>;

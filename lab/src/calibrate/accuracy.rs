@@ -1,4 +1,4 @@
-//! How good the choice of a format is, by results.
+//! Quality of the choice of a format, judged by results.
 
 use std::fmt::{self, Display};
 
@@ -11,17 +11,17 @@ use super::{Measurement, fit};
 use crate::error::Error;
 use crate::record::{Entry, Run};
 
-/// With fewer formats than this, a matrix says nothing about the choice.
+/// With fewer formats than this, a matrix does not allow judging the choice.
 pub(crate) const FEWEST_FORMATS: usize = 10;
 
-/// One matrix of so many is left out of the calibration.
+/// One matrix in this number is held out of the calibration.
 const HELD_OUT_ONE_OF: u64 = 3;
 
-/// Matrices whose loss is told one by one.
+/// Number of matrices whose loss is listed.
 const TOLD: usize = 10;
 
-/// Whether a matrix is left out of every calibration, to see how good it is where it was not fitted. Its name decides,
-/// up to its size: a larger one of the same kind says too much about it.
+/// Returns whether a matrix is held out of every calibration, to see the quality for matrices that were not fitted. Its
+/// name without its size decides: a larger matrix of the same kind tells too much about it.
 pub fn is_held_out(name: &str) -> bool {
     let kind = name.split_once(":times=").map_or(name, |(kind, _)| kind).trim_end_matches(':');
     // FNV-1a.
@@ -31,26 +31,28 @@ pub fn is_held_out(name: &str) -> bool {
     (hash >> 32).is_multiple_of(HELD_OUT_ONE_OF)
 }
 
-/// The results that tell about the choice of a format: those of one device, with what the matrix is like.
+/// The results that allow judging the choice of a format: those of one device, with analyses of the matrices.
 pub struct Sample<'a> {
     device: &'a str,
     machine: Machine,
     entries: Vec<&'a Entry>,
-    /// Entries that tell nothing.
+    /// Number of unusable entries.
     pub left_out: usize,
 }
 
 impl<'a> Sample<'a> {
-    /// Takes what is of use.
+    /// Takes the usable entries.
     ///
     /// # Errors
-    /// When that is nothing, or of several devices.
+    /// When there are none, or they are of several devices.
     pub fn new(entries: &'a [Entry]) -> Result<Self, Error> {
         let useful = |entry: &&Entry| entry.analysis.is_some() && entry.env.resident_threads.is_some();
         let useful: Vec<_> = entries.iter().filter(useful).collect();
         let refused = |reason: String| Error::Calibration { reason };
         let Some(first) = useful.first() else {
-            return Err(refused("no entry says what its matrix is like, as `bench` of this version writes it".into()));
+            return Err(refused(
+                "no entry has an analysis of its matrix, as written by `bench` of this version".into(),
+            ));
         };
         let device = &*first.env.device;
         if let Some(other) = useful.iter().find(|entry| entry.env.device != device) {
@@ -66,7 +68,7 @@ impl<'a> Sample<'a> {
         Ok(Self { device, machine, entries: useful, left_out })
     }
 
-    /// The calibration that fits all matrices that are not [held out](is_held_out), or all of them.
+    /// Returns the calibration that fits all matrices that are not [held out](is_held_out), or all of them.
     pub fn calibration(&self, all: bool) -> Calibration {
         let mut measurements = Vec::new();
         let counts = |entry: &&&Entry| {
@@ -83,7 +85,7 @@ impl<'a> Sample<'a> {
         fit(self.device, &self.machine, &measurements)
     }
 
-    /// How far from the fastest the choices of several rules are.
+    /// Returns the losses of the choices of several rules against the fastest format.
     pub fn accuracy(&self, calibration: &Calibration) -> Accuracy {
         let mut accuracy = Accuracy::default();
         let blocked = Models::new(&self.entries, &self.machine, calibration);
@@ -93,14 +95,14 @@ impl<'a> Sample<'a> {
         accuracy
     }
 
-    /// How good the model of Choi, Singh & Vuduc 2010, §6, is for BELLPACK and BCSR, made from the dense matrices here.
+    /// Judges the model of Choi, Singh & Vuduc 2010, §6, for BELLPACK and BCSR, made from the dense matrices here.
     pub fn blocked(&self, calibration: &Calibration) -> BlockedCheck {
         BlockedCheck::new(&self.entries, &self.machine, calibration)
     }
 }
 
-/// Our own formats that have a time, but for those that stand for others, and those with parameters that an analysis does not
-/// know: it has all of BELLPACK's.
+/// Returns our own formats with a time, except aliases and those with parameters not covered by an analysis, which covers
+/// all of BELLPACK's.
 pub(super) fn timed(entry: &Entry) -> impl Iterator<Item = (Format, &Run, f64)> {
     let own = entry.spmv.iter().filter(|(_, run)| !run.is_peer());
     own.filter_map(|(name, run)| {
@@ -110,25 +112,25 @@ pub(super) fn timed(entry: &Entry) -> impl Iterator<Item = (Format, &Run, f64)> 
     })
 }
 
-/// A way to choose a format, and how much longer than the fastest its choices take.
+/// A rule for choosing a format, and the losses of its choices against the fastest.
 struct Rule {
     name: &'static str,
-    /// For matrices of the calibration, and for those that were held out: the loss, as a part of the best time.
+    /// For matrices of the calibration, and for held-out ones: the loss, as a fraction of the best time.
     losses: [Vec<f64>; 2],
 }
 
-/// How good choices are: against the fastest of all formats that were measured and give the same bits every time.
+/// Quality of choices, compared with the fastest of all measured formats that give the same bits every time.
 #[derive(Default)]
 pub struct Accuracy {
     rules: Vec<Rule>,
-    /// The losses of our own choice: matrix and precision, what was chosen, what is the fastest.
+    /// The losses of our own choice: matrix and precision, chosen and fastest format.
     own: Vec<(f64, String)>,
 }
 
 impl Accuracy {
     fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration, blocked: &Models<'_>) {
         let Some(analysis) = &entry.analysis else { return };
-        // What the papers' rules choose may add atomically, what our own choice chooses may not.
+        // The choices of the papers' rules may add atomically, ours may not.
         let all: Vec<_> = timed(entry).map(|(format, _, seconds)| (format, seconds)).collect();
         let times: Vec<_> = all.iter().copied().filter(|(format, _)| format.reproducible()).collect();
         let seconds = |format: Format| all.iter().find(|(timed, _)| *timed == format).map(|&(_, seconds)| seconds);
@@ -137,7 +139,7 @@ impl Accuracy {
             return;
         }
         let among = times.iter().map(|&(format, _)| format).collect();
-        // What is judged are the times of products, so that conversions must not count.
+        // Times of products are judged, so conversions must not count.
         let selection = Selection { among, multiplications: None, store: None, ..Selection::default() };
         let Ok(choice) = choose_with(analysis, machine, calibration, &Outcomes::new(), &selection) else { return };
         let best_of = |count: usize| {

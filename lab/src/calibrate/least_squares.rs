@@ -1,18 +1,18 @@
-//! Least squares with coefficients that are not negative.
+//! Least squares with non-negative coefficients.
 
-/// Rounds of coordinate descent, at most.
+/// Largest number of rounds of coordinate descent.
 const ROUNDS: usize = 5000;
 
 /// A change of all coefficients, scaled to the size of their columns, that is small enough to stop.
 const SMALL: f64 = 1e-12;
 
-/// The coefficients w ≥ 0 for which Σ (w · row - 1)² is least. With rows over what is to be explained, that is the sum of
+/// Returns the coefficients w ≥ 0 that minimize Σ (w · row - 1)². With rows divided by their targets, this is the sum of
 /// squared relative errors.
 pub(super) fn fit<const N: usize>(rows: &[[f64; N]]) -> [f64; N] {
     fit_to(rows.iter().map(|row| (row, 1.0)))
 }
 
-/// The coefficients w ≥ 0 for which Σ (w · row - target)² is least, by coordinate descent on the normal equations.
+/// Returns the coefficients w ≥ 0 that minimize Σ (w · row - target)², by coordinate descent on the normal equations.
 /// O(rows · N² + rounds · N²).
 pub(crate) fn fit_to<'a, const N: usize>(rows: impl Iterator<Item = (&'a [f64; N], f64)> + Clone) -> [f64; N] {
     // Columns differ by many orders of magnitude.
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_would_be_negative_is_zero() {
-        // 1 = w0 + w1 x is best with a negative w1 here.
+        // The best fit of 1 = w0 + w1 x has a negative w1 here.
         let [constant, slope] = fit(&[[0.5, 2.0], [1.0, 1.0], [1.0, 0.0]].map(|[a, b]| [a, b]));
         assert!(constant > 0.0 && slope >= 0.0, "{constant}, {slope}");
         let [constant, slope] = fit(&[[1.0, 0.0], [2.0, 4.0]]);

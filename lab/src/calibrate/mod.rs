@@ -1,4 +1,4 @@
-//! From measured times to a [`Calibration`] of the choice of a format, and how good the choice is.
+//! From measured times to a [`Calibration`] of the choice of a format, and the quality of the choice.
 
 mod accuracy;
 mod blocked;
@@ -19,20 +19,20 @@ use host::select::{
 
 use rates::Timed;
 
-/// How much the expectation of a rate counts, as a number of measurements: that all kernels together have what is known
-/// of a device without measurements, and that each kernel has what all have together.
+/// Weights of the expected value of a rate, as numbers of measurements: for all kernels together, the rates known of a
+/// device without measurements; for each kernel, the rates of all kernels together.
 const STRENGTH_OF_NEUTRAL: f64 = 0.01;
 const STRENGTH_OF_ALL: f64 = 0.05;
 
-/// How much less a slow format counts: the power of the fastest time over its own.
+/// Down-weighting of slow formats: the power of the ratio of the fastest time to their own.
 const SLOW: f64 = 0.5;
 
-/// A time that was measured.
+/// A measured time.
 #[derive(Clone, Copy, Debug)]
 pub struct Measurement<'a> {
-    /// Of this matrix.
+    /// The matrix.
     pub analysis: &'a Analysis,
-    /// In this format.
+    /// The format.
     pub format: Format,
     /// Seconds of a multiplication.
     pub seconds: f64,
@@ -40,8 +40,8 @@ pub struct Measurement<'a> {
     pub conversion: Option<f64>,
 }
 
-/// Fits the time of each kernel, and of each kind of conversion, to measurements on one device. Errors are relative,
-/// and those of the fastest formats of a matrix count most.
+/// Fits the time of each kernel, and of each kind of conversion, to measurements on one device. Errors are relative, and
+/// those of the fastest formats of a matrix count most.
 pub fn fit(device: &str, machine: &Machine, measurements: &[Measurement<'_>]) -> Calibration {
     type Samples<S> = BTreeMap<String, BTreeMap<String, Vec<S>>>;
     let mut kernels: Samples<Timed> = BTreeMap::new();
@@ -86,7 +86,7 @@ fn fit_kernel(samples: &[Timed], expected: &Terms) -> FittedKernel {
     FittedKernel { seconds, measurements: samples.len(), error: errors[errors.len() / 2] }
 }
 
-/// The least time that was measured with each matrix.
+/// Returns the least measured time of each matrix.
 fn fastest(measurements: &[Measurement<'_>]) -> BTreeMap<*const Analysis, f64> {
     let mut fastest = BTreeMap::new();
     for measurement in measurements.iter().filter(|measurement| measurement.seconds > 0.0) {
@@ -96,7 +96,7 @@ fn fastest(measurements: &[Measurement<'_>]) -> BTreeMap<*const Analysis, f64> {
     fastest
 }
 
-/// Asks what the kernels of BELLPACK and BCSR take of a multiprocessor, which the paper's model of them needs.
+/// Queries the use of a multiprocessor by the kernels of BELLPACK and BCSR, which the paper's model needs.
 pub fn ask<E: Executor>(calibration: &mut Calibration, executor: &E) {
     for entry in blocked::entries() {
         if let Some(resources) = executor.kernel_resources(&entry) {

@@ -7,34 +7,34 @@ use nalgebra::{SMatrix, SVector};
 /// Number of rates.
 const N: usize = TERMS.len();
 
-/// A logarithm of predicted over measured from which on an error counts by its size and no longer by its square: one
-/// matrix that is like no other has not more to say than several.
+/// Above this logarithm of predicted over measured, an error counts by its size instead of its square, so that a single
+/// unusual matrix does not outweigh several others.
 const LARGE_ERROR: f64 = 0.3;
 
-/// Rounds, at most.
+/// Largest number of rounds.
 const ROUNDS: usize = 100;
 
-/// A decrease of the sum, as a part of it, that is small enough to stop.
+/// A relative decrease of the sum that is small enough to stop.
 const SMALL: f64 = 1e-7;
 
 /// The largest change of the logarithm of a rate in a round.
 const LARGEST_STEP: f64 = 2.0;
 
-/// A time that was measured.
+/// A measured time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
     /// The work.
     pub terms: Terms,
     /// Seconds; more than 0.
     pub seconds: f64,
-    /// How much it counts.
+    /// The weight.
     pub weight: f64,
 }
 
-/// The rates for which the sum of what errors count is least, where an error is the logarithm of predicted over
-/// measured and so is a rate over the one that is expected, `strength` times. So a rate about which the samples say nothing
-/// stays as it is expected. By Gauss-Newton steps that are damped (Levenberg and Marquardt);
-/// O(rounds · samples · N²).
+/// Returns the rates that minimize the sum of the errors' contributions, by damped Gauss-Newton steps (Levenberg and
+/// Marquardt). An error is the logarithm of predicted over measured time, or of a rate over its expected value, which
+/// counts `strength` times. Rates that the samples do not determine thus keep their expected values. O(rounds · samples ·
+/// N²).
 pub(super) fn fit(samples: &[Timed], expected: &Terms, strength: f64) -> Terms {
     let expected = expected.map(|rate| rate.max(f64::MIN_POSITIVE).ln());
     let mut rates = expected;
@@ -63,7 +63,7 @@ pub(super) fn fit(samples: &[Timed], expected: &Terms, strength: f64) -> Terms {
     rates.map(f64::exp)
 }
 
-/// The sum at some rates, and how it changes around them.
+/// The sum at some rates, and its derivatives.
 struct State {
     sum: f64,
     curvature: [[f64; N]; N],
@@ -71,7 +71,7 @@ struct State {
 }
 
 impl State {
-    /// At the logarithms of rates.
+    /// Computes the state at the given logarithms of rates.
     fn new(samples: &[Timed], rates: &Terms, expected: &Terms, strength: f64) -> Self {
         let mut state = Self { sum: 0.0, curvature: [[0.0; N]; N], slope: [0.0; N] };
         let logarithms = rates;
@@ -97,7 +97,7 @@ impl State {
         state
     }
 
-    /// Where the sum is least if it is the parabola that it looks like from here, and not too far.
+    /// Returns the step to the minimum of the local parabola, limited in size.
     fn step(&self, damping: f64) -> Terms {
         let mut system = self.curvature;
         for (place, row) in system.iter_mut().enumerate() {
@@ -105,7 +105,7 @@ impl State {
         }
         let system = SMatrix::<f64, N, N>::from(system);
         let step = system.lu().solve(&-SVector::from(self.slope));
-        // A step of no numbers is none that makes anything better.
+        // A NaN step improves nothing.
         step.map_or([f64::NAN; N], Into::into)
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     fn what_nothing_is_known_of_is_as_expected() {
         let rates = fit(&[], &EXPECTED, 1.0);
         assert!(rates.iter().zip(EXPECTED).all(|(rate, expected)| (rate / expected - 1.0).abs() < 1e-9));
-        // Launches alone say nothing of bytes.
+        // Launches alone do not determine the rates of bytes.
         let launches = [Timed { terms: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], seconds: 8e-6, weight: 100.0 }];
         let rates = fit(&launches, &EXPECTED, 0.01);
         assert!((rates[0] / 8e-6 - 1.0).abs() < 1e-3, "{rates:?}");

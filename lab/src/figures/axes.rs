@@ -1,4 +1,4 @@
-//! What the axes of figures stand for: properties of matrices, and quantities of runs.
+//! The axes of figures: properties of matrices, and quantities of runs.
 
 use host::Format;
 
@@ -15,40 +15,40 @@ pub enum X {
     Nonzeros,
     /// Nonzeros over rows.
     MeanRowLength,
-    /// One more than the variance of the rows' lengths, so that equal rows have a place between powers.
+    /// One plus the variance of the rows' lengths, so that equal rows fit on a logarithmic axis.
     RowLengthVariance,
     /// Nonzeros of the longest row over rows (Anzt et al. 2020, Algorithm 4).
     LongestRowOfRows,
     /// An option of the generator.
     Option {
-        /// The option in its text.
+        /// The option in the generator's text.
         key: &'static str,
-        /// What the axis calls it.
+        /// The label of the axis.
         label: &'static str,
     },
 }
 
-/// What is compared.
+/// A quantity that is compared.
 #[derive(Clone, Copy, Debug)]
 pub enum Quantity {
     /// 2 nonzeros over the time.
     Gflops,
-    /// 10^9 bytes a second if every nonzero loaded its element of x anew.
+    /// 10^9 bytes per second if every nonzero loaded its element of x again.
     UncachedGbps,
-    /// 10^9 bytes a second of the nonzeros' values alone: what 2 operations a value are, at best (Choi et al. 2010,
+    /// 10^9 bytes per second of the nonzeros' values alone: an upper limit of 2 operations per value (Choi et al. 2010,
     /// §5.2).
     ValueGbps,
-    /// Bytes a second, x counted once, over those of a copy: η₊ of Koza et al. 2014, eq. 6.2.
+    /// Bytes per second, with x counted once, relative to those of a copy: η₊ of Koza et al. 2014, eq. 6.2.
     Utilization,
-    /// The same if every nonzero loaded its element of x anew: η₋ there.
+    /// The same if every nonzero loaded its element of x again: η₋ there.
     UncachedUtilization,
     /// The time.
     Microseconds,
     /// Speed in float64 over speed in float32.
     OfFloat32,
-    /// The time over that of a format: how many times as fast that format is.
+    /// Ratio of the time to that of a format: the speed-up of that format.
     SpeedUpOf(Format),
-    /// A format's time over that of the series: how many times as fast the series is.
+    /// Ratio of a format's time to that of the series: the speed-up of the series.
     SpeedUpOver(Format),
     /// Time of the conversion in multiplications with CSR.
     ConversionCalls,
@@ -57,7 +57,7 @@ pub enum Quantity {
 }
 
 impl X {
-    /// What the axis is called.
+    /// Returns the label of the axis.
     pub fn label(self) -> &'static str {
         match self {
             Self::Rows => "rows",
@@ -69,7 +69,7 @@ impl X {
         }
     }
 
-    /// Where a matrix lies.
+    /// Returns the value for a matrix.
     pub fn of(self, entry: &Entry) -> Option<f64> {
         let lengths = entry.row_lengths.as_ref();
         match self {
@@ -87,14 +87,14 @@ impl X {
 }
 
 impl Quantity {
-    /// What an axis is called.
+    /// Returns the label of an axis.
     pub fn label(self) -> String {
         match self {
             Self::Gflops => "GFLOP/s".into(),
-            Self::UncachedGbps => "GB/s, x counted at each use".into(),
-            Self::ValueGbps => "GB/s, values alone counted".into(),
+            Self::UncachedGbps => "GB/s, counting x at each use".into(),
+            Self::ValueGbps => "GB/s, counting values only".into(),
             Self::Utilization => "part of a copy's bandwidth".into(),
-            Self::UncachedUtilization => "part of a copy's bandwidth, x counted at each use".into(),
+            Self::UncachedUtilization => "fraction of a copy's bandwidth, counting x at each use".into(),
             Self::Microseconds => "time, µs".into(),
             Self::OfFloat32 => "speed in float64 over speed in float32".into(),
             Self::SpeedUpOf(format) => format!("speed-up of {format}"),
@@ -104,7 +104,7 @@ impl Quantity {
         }
     }
 
-    /// Of a series in an entry; `all` has the entry in other precisions.
+    /// Returns the value for a series in an entry; `all` has the entry in other precisions.
     pub fn of(self, series: &Series, entry: &Entry, all: &[Entry]) -> Option<f64> {
         let run = series.run(entry)?;
         let seconds = run.seconds()?;
@@ -136,18 +136,18 @@ impl Quantity {
         Some(number).filter(|number| number.is_finite() && *number > 0.0)
     }
 
-    /// Whether 1 stands for two that are equally fast.
+    /// Returns whether 1 means equal speed.
     pub fn is_speed_up(self) -> bool {
         matches!(self, Self::SpeedUpOf(_) | Self::SpeedUpOver(_))
     }
 }
 
-/// Bytes of a value.
+/// Returns the bytes of a value.
 fn value_bytes(entry: &Entry) -> f64 {
     if entry.env.precision == "float32" { 4.0 } else { 8.0 }
 }
 
-/// Bytes that move if every nonzero loads its element of x anew.
+/// Returns the bytes moved if every nonzero loads its element of x again.
 fn uncached_bytes(entry: &Entry, run: &Run) -> Option<f64> {
     Some(run.bytes_needed? as f64 + value_bytes(entry) * (entry.nonzeros as f64 - entry.cols as f64))
 }
@@ -167,7 +167,7 @@ pub(super) mod tests {
         }
     }
 
-    /// An entry of runs with these names, times and bytes of storage.
+    /// An entry with runs of these names, times and bytes of storage.
     pub fn entry(precision: &str, runs: &[(&str, f64, u64)]) -> Entry {
         let spmv = runs.iter().map(|&(name, time, storage)| (name.to_owned(), run(time, storage))).collect();
         let mut entry = Entry { filename: "banded:rows=10,bands=3,seed=1".into(), spmv, ..Entry::default() };

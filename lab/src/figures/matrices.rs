@@ -13,12 +13,12 @@ pub fn dense_sweep() -> Vec<String> {
     Dense::sweep(4_000_000).map(|dense| dense.to_string()).collect()
 }
 
-/// 30 K rows with lengths from ever narrower distributions (Bell & Garland 2009, Fig. 9).
+/// 30 K rows with lengths from increasingly narrow distributions (Bell & Garland 2009, Fig. 9).
 pub fn pareto_sweep() -> Vec<String> {
     (4..=16).map(|quarters| format!("pareto:rows=30000,k={}", f64::from(quarters) / 4.0)).collect()
 }
 
-/// 256 K rows with ever more diagonals (Bell & Garland 2009, Fig. 10).
+/// 256 K rows with increasing numbers of diagonals (Bell & Garland 2009, Fig. 10).
 pub fn band_sweep() -> Vec<String> {
     let bands = (1..=17).step_by(2).chain((21..=65).step_by(4));
     bands.map(|bands| format!("banded:rows=262144,bands={bands}")).collect()
@@ -29,19 +29,19 @@ pub fn stencils() -> Vec<String> {
     owned(&["stencil:3:1000000", "stencil:5:1000", "stencil:7:100", "stencil:9:1000", "stencil:27:100"])
 }
 
-/// The stand-ins for Bell & Garland 2009, Table 3.
+/// Returns the stand-ins for Bell & Garland 2009, Table 3.
 pub fn table_3() -> Vec<String> {
     let members = Suite::Paper.members().into_iter().map(|member| member.text);
     members.filter(|text| text.ends_with("-like:")).collect()
 }
 
-/// The stand-in for rma10, which is Bell & Garland's Harbor (Koza et al. 2014, §6.3).
+/// Returns the stand-in for rma10, which is Bell & Garland's Harbor (Koza et al. 2014, §6.3).
 pub fn rma10() -> Vec<String> {
     owned(&["harbor-like:"])
 }
 
-/// A permutation and the stand-ins for the square matrices of [`table_3`], by their mean row length (Koza et al. 2014,
-/// Fig. 3).
+/// Returns a permutation and the stand-ins for the square matrices of [`table_3`], by their mean row length (Koza et al.
+/// 2014, Fig. 3).
 pub fn by_mean_row_length() -> Vec<String> {
     owned(&[
         "permutation:rows=10000000",
@@ -75,8 +75,8 @@ pub fn blocked() -> Vec<String> {
     ])
 }
 
-/// Stand-ins for Anzt et al. 2020, Table 3, with its numbers of rows and, about, of nonzeros: three halves of meshes,
-/// with rows of few nonzeros or none, and two graphs of links, where some rows are long.
+/// Stand-ins for Anzt et al. 2020, Table 3, with its numbers of rows and approximately of nonzeros: three halves of meshes,
+/// with few nonzeros or none per row, and two graphs of links, where some rows are long.
 pub fn conversions() -> Vec<String> {
     owned(&[
         "uniform:rows=6815744,per-row=2,lengths=poisson",
@@ -87,8 +87,8 @@ pub fn conversions() -> Vec<String> {
     ])
 }
 
-/// In the place of the SuiteSparse collection: matrices of all families, each in four sizes, from about
-/// 10^4 to about 10^7 nonzeros.
+/// Returns a replacement for the SuiteSparse collection: matrices of all families, each in four sizes, from about 10^4 to
+/// about 10^7 nonzeros.
 pub fn collection() -> Vec<String> {
     let grids = |points: u32, widths: [u32; 4]| widths.map(|width| format!("stencil:{points}:{width}")).to_vec();
     let scaled = |text: fn(u64) -> String, counts: [u64; 4]| counts.map(text).to_vec();

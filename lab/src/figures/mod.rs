@@ -1,7 +1,7 @@
-//! The papers' experiments by the names of their figures: which matrices, which formats, and what is drawn.
+//! The papers' experiments by the names of their figures: their matrices, formats and plots.
 //!
-//! An experiment is drawn from any entries of its matrices, so that what one of them has measured serves the others.
-//! `docs/figures.md` tells of each what the paper found and how it is run here.
+//! An experiment is drawn from any entries of its matrices, so measurements for one experiment serve the others.
+//! `docs/figures.md` states for each what the paper found and how to run it here.
 
 mod axes;
 mod list;
@@ -21,36 +21,36 @@ use crate::report::{self, Figure};
 /// An experiment of a paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// The paper and the number of the figure, as `bench --figure` takes them.
+    /// The paper and the number of the figure, as passed to `bench --figure`.
     pub name: &'static str,
-    /// The figure, as it is cited.
+    /// The figure, as cited.
     pub source: &'static str,
-    /// What is measured.
+    /// The subject of the measurement.
     pub title: &'static str,
-    /// The generators' texts.
+    /// The generators' texts of the matrices.
     pub matrices: fn() -> Vec<String>,
     /// The types of the values, by name.
     pub precisions: &'static [&'static str],
-    /// What is compared.
+    /// The sides of the comparison.
     pub series: &'static [Series],
-    /// How it is drawn.
+    /// The plot.
     pub plot: Plot,
 }
 
 /// One side of a comparison: the best of one or several formats and peers.
 #[derive(Clone, Copy, Debug)]
 pub struct Series {
-    /// What the legend calls it.
+    /// The label in the legend.
     pub label: &'static str,
     /// The formats.
     pub formats: &'static [Format],
-    /// The peers; they are drawn where they were measured.
+    /// The peers; they are drawn if they were measured.
     pub peers: &'static [&'static str],
-    /// Which of them.
+    /// The choice among them.
     pub choice: Choice,
 }
 
-/// Which format of a [`Series`] stands for it.
+/// The format that represents a [`Series`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The fastest.
@@ -59,71 +59,71 @@ pub enum Choice {
     Smallest,
 }
 
-/// How an experiment is drawn.
+/// The plot of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub enum Plot {
-    /// A line for each matrix, and on it a mark for each series.
+    /// A line per matrix, with a mark per series.
     ByMatrix(Quantity, Scale),
-    /// A mark for each matrix and series.
+    /// A mark per matrix and series.
     Against {
-        /// What the horizontal axis is.
+        /// The quantity on the horizontal axis.
         x: X,
-        /// How it is divided.
+        /// The scale of the horizontal axis.
         x_scale: Scale,
-        /// What the vertical axis is.
+        /// The quantity on the vertical axis.
         y: Quantity,
-        /// How it is divided.
+        /// The scale of the vertical axis.
         y_scale: Scale,
         /// Whether the marks of a series are joined by a line.
         joined: bool,
-        /// Lines that a model foretells.
+        /// Lines predicted by a model.
         curves: &'static [Curve],
     },
-    /// A line for each series, and on it the arithmetic means of some quantities over the matrices.
+    /// A line per series, with the arithmetic means of some quantities over the matrices.
     Means {
-        /// What the horizontal axis is.
+        /// The label of the horizontal axis.
         axis: &'static str,
-        /// The quantities, each with what the legend calls it.
+        /// The quantities, each with its label in the legend.
         marks: &'static [(&'static str, Quantity)],
     },
     /// The fraction of the matrices on which each series is within a factor of the best.
     Profile {
-        /// Matrices with fewer nonzeros are left out.
+        /// Matrices with fewer nonzeros are excluded.
         least_nonzeros: u64,
     },
 }
 
-/// How an axis is divided.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// From 0 on.
+    /// Linear, starting at 0.
     Linear,
-    /// By powers.
+    /// Logarithmic.
     Logarithmic,
 }
 
-/// A line that a model foretells.
+/// A line predicted by a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve {
-    /// What the legend calls it.
+    /// The label in the legend.
     pub label: &'static str,
-    /// Its height over a place on the horizontal axis.
+    /// Its height at a position on the horizontal axis.
     pub at: fn(f64) -> f64,
 }
 
-/// What is to be measured of a matrix.
+/// The measurements of a matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     /// The generator's text.
     pub text: String,
-    /// The formats for each precision.
+    /// The formats per precision.
     pub formats: Vec<(&'static str, Vec<Format>)>,
-    /// The names of the peers, whatever the precision.
+    /// The names of the peers, for all precisions.
     pub peers: Vec<&'static str>,
 }
 
 impl Experiment {
-    /// Every format that a series or the quantity needs.
+    /// Returns all formats that a series or the quantity needs.
     pub fn formats(&self) -> Vec<Format> {
         let mut formats: Vec<_> = self.series.iter().flat_map(|series| series.formats).copied().collect();
         if let Some(Quantity::SpeedUpOf(format) | Quantity::SpeedUpOver(format)) = self.quantity() {
@@ -132,7 +132,7 @@ impl Experiment {
         formats
     }
 
-    /// What is drawn; none of a profile, and of means, which have several.
+    /// Returns the quantity drawn; `None` for a profile, and for means, which have several.
     pub fn quantity(&self) -> Option<Quantity> {
         match self.plot {
             Plot::ByMatrix(quantity, _) | Plot::Against { y: quantity, .. } => Some(quantity),
@@ -140,7 +140,7 @@ impl Experiment {
         }
     }
 
-    /// Draws it from the entries of its matrices, with a panel for each device and precision.
+    /// Draws it from the entries of its matrices, with a panel per device and precision.
     ///
     /// # Errors
     /// When it cannot be drawn.
@@ -170,7 +170,7 @@ impl Series {
         Self { label, formats, peers, choice: Choice::Fastest }
     }
 
-    /// The run that stands for it in an entry; none where nothing of it has a result.
+    /// Returns the run that represents the series in an entry; `None` without a result.
     pub fn run<'e>(&self, entry: &'e Entry) -> Option<&'e Run> {
         let names = self.formats.iter().map(|format| format.name()).chain(self.peers.iter().copied());
         let runs = names.filter_map(|name| Some((entry.spmv.get(name)?, entry.spmv.get(name)?.seconds()?)));
@@ -182,8 +182,8 @@ impl Series {
     }
 }
 
-/// What has to be measured for some experiments: each matrix once, with all formats that any of them needs, in the
-/// experiments' precisions unless others are asked for.
+/// Returns the measurements needed for some experiments: each matrix once, with all formats that any of them needs, in the
+/// experiments' precisions unless `precisions` names others.
 pub fn tasks(experiments: &[Experiment], precisions: &[&'static str]) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::new();
     for experiment in experiments {
@@ -225,7 +225,7 @@ mod tests {
     use super::axes::tests::entry;
     use super::*;
 
-    /// What a run of all figures may be: nonzeros, each counted once for each format and precision.
+    /// Largest work of a run of all figures, in nonzeros, counted once per format and precision.
     const MOST_WORK: u128 = 11_000_000_000;
 
     #[test]

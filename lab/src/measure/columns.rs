@@ -1,4 +1,4 @@
-//! The vectors that a matrix is multiplied by, and what is right.
+//! The vectors that a matrix is multiplied by, and the exact results.
 
 use host::executor::Executor;
 use host::memory::{collect, filled};
@@ -7,15 +7,15 @@ use host::{Csr, Error, Format, Layout, Multivector, Real, Vector, parallel};
 
 use crate::vectors::random_vector;
 
-/// The seed of x; the vectors that follow have those that follow.
+/// The seed of x; the following vectors have the following seeds.
 pub const SEED: u64 = 1;
 
-/// How many different vectors there are at most: their exact results are computed on the host and take much more memory
-/// than the vectors. More vectors are these in turns. No power of two, nor three times one, is a multiple of their
-/// number, so that a kernel that takes a vector of another tile or lane for its own is found out.
+/// Largest number of different vectors, which repeat beyond it: their exact results are computed on the host and take much
+/// more memory than the vectors. Neither a power of two nor three times one is a multiple of this number, so that a kernel
+/// that confuses vectors of different tiles or lanes is detected.
 const MOST_DIFFERENT: usize = 5;
 
-/// One vector.
+/// A single vector.
 pub const ONE: Multivector = Multivector { vectors: 1, layout: Layout::ColumnMajor };
 
 /// Different vectors, with the exact product of each.
@@ -26,7 +26,7 @@ pub struct Columns<'a, T: Real> {
 }
 
 impl<'a, T: Real> Columns<'a, T> {
-    /// Enough of them for any of these shapes, and for [one](ONE).
+    /// Makes enough vectors for any of these shapes, and for [one](ONE).
     ///
     /// # Errors
     /// When memory runs out.
@@ -39,7 +39,7 @@ impl<'a, T: Real> Columns<'a, T> {
         Ok(Self { matrix, vectors, exact })
     }
 
-    /// X of this shape.
+    /// Returns X of the given shape.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
@@ -58,7 +58,7 @@ impl<'a, T: Real> Columns<'a, T> {
         executor.upload(x)
     }
 
-    /// Y of this shape before a product: nothing that a result could be, so that an element that is not written shows.
+    /// Returns Y of the given shape before a product, filled with NaN so that unwritten elements are detected.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
@@ -66,13 +66,14 @@ impl<'a, T: Real> Columns<'a, T> {
         executor.upload(filled(shape.vectors.saturating_mul(self.matrix.rows()), T::from_f64(f64::NAN))?)
     }
 
-    /// Compares Y of this shape with the exact products: the wrong elements of all vectors, the errors of the worst.
+    /// Compares Y of the given shape with the exact products. Returns the number of wrong elements of all vectors, and the
+    /// errors of the worst.
     ///
     /// # Errors
     /// When memory runs out.
     pub fn verify(&self, shape: Multivector, computed: &[T], bound: Format) -> Result<Verification, Error> {
         let rows = self.matrix.rows();
-        // Where no element is finite, the relative error is a NaN, which every number is the maximum with.
+        // If no element is finite, the relative error is a NaN, whose maximum with any number is that number.
         let mut whole = Verification { wrong: 0, worst: 0.0, worst_row: None, relative_error: f64::NAN };
         for vector in 0..shape.vectors {
             let exact = &self.exact[vector % self.exact.len()];

@@ -1,4 +1,4 @@
-//! The products of one matrix with several vectors: in each format, and by each peer.
+//! The products of one matrix with several vectors, in each format and by each peer.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::record::{Product, Run};
 use crate::subject::Subject;
 
 impl<T: Real, S: Subject> Session<'_, '_, T, S> {
-    /// Multiplies vectors of every shape that is asked for in the plan's format, in which `single` is the run of one;
-    /// none where it does not multiply several.
+    /// Multiplies vectors of every requested shape in the plan's format, whose run with one vector is `single`. Empty if
+    /// the format does not support several vectors.
     pub(super) fn products(&mut self, plan: &mut Plan<T, S>, single: &Run) -> Vec<Product> {
         if !plan.format().multiplies_multivectors() {
             return Vec::new();
@@ -26,12 +26,12 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
 
     fn product(&mut self, plan: &mut Plan<T, S>, shape: Multivector) -> Result<Run, Error> {
         let x = self.columns.x(self.subject, shape)?;
-        // Whatever the format says of one vector, each element of Y is one sum in a fixed order.
+        // Regardless of the format's property for one vector, each element of Y is one sum in a fixed order.
         let run = Run { reproducible: Some(true), ..self.described(plan, shape) };
         self.time_and_check(run, shape, BOUND, &mut |y| plan.apply_multivector(shape, T::ONE, &x, T::ZERO, y))
     }
 
-    /// Multiplies vectors of every shape that is asked for by each peer.
+    /// Multiplies vectors of every requested shape by each peer.
     pub(super) fn products_of_peers(&mut self, csr: &Csr<T, S::Memory>) -> BTreeMap<String, Vec<Product>> {
         let mut products: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for &shape in &self.settings.shapes {

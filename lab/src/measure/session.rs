@@ -1,4 +1,4 @@
-//! The runs of one matrix: of each format, of the one that is chosen, and of each peer.
+//! The runs of one matrix: of each format, of the chosen one, and of each peer.
 
 use std::time::Instant;
 
@@ -15,16 +15,16 @@ use crate::record::{Ceilings, Conversion, OWN, Product, Run, Times};
 use crate::subject::{Chill, Subject};
 use crate::timing;
 
-/// Seconds of making a matrix ready for a peer that are not spent twice.
+/// Preparations of a matrix for a peer that take at least this many seconds are not repeated.
 const LONG: f64 = 1.0;
 
 /// Overwrites y with A x.
 type Multiply<'m, T, S> = dyn FnMut(&mut Vector<T, S>) -> Result<(), Error> + 'm;
 
-/// A matrix in its format, and what getting there took, where it took anything.
+/// A matrix in its format, and the cost of the conversion, if any.
 type Converted<T, S> = (Matrix<T, <S as Executor>::Memory>, Option<Conversion>);
 
-/// What all formats of one matrix share.
+/// Shared by all formats of one matrix.
 pub(super) struct Session<'a, 's, T: Real, S: Subject> {
     pub subject: &'s S,
     pub chill: Option<&'a mut Chill<'s>>,
@@ -36,7 +36,7 @@ pub(super) struct Session<'a, 's, T: Real, S: Subject> {
     pub x: &'a Vector<T, S>,
 }
 
-/// What came of a format: with one vector, and with several.
+/// The results of a format: with one vector, and with several.
 pub(super) struct Measured {
     pub run: Run,
     pub products: Vec<Product>,
@@ -49,7 +49,7 @@ impl From<Run> for Measured {
 }
 
 impl<T: Real, S: Subject> Session<'_, '_, T, S> {
-    /// Measures formats that are stored the same way.
+    /// Measures formats with the same storage.
     pub fn storage(&mut self, csr: &Csr<T, S::Memory>, formats: &[Format]) -> Vec<(Format, Measured)> {
         let prepared = match formats[0] {
             Format::Auto => self.choose(csr),
@@ -84,7 +84,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         all
     }
 
-    /// The matrix in another format, and what it took; nothing where it stays in CSR.
+    /// Returns the matrix in another format, and the cost of the conversion; `None` if it stays in CSR.
     fn convert(&self, csr: &Csr<T, S::Memory>, format: Format) -> Result<Converted<T, S>, Error> {
         let subject = self.subject;
         let values = self.settings.values;
@@ -93,16 +93,16 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         }
         let once = || self.timed(csr, |copy| copy.convert_with_values(subject, format, FillLimit::default(), values));
         let (matrix, first, _) = once()?;
-        // So that the way back is warm when it is timed.
+        // So that the conversion back is warm when it is timed.
         drop(matrix.into_csr_on(subject)?);
         let (matrix, warm, peak_bytes) = once()?;
         Ok((matrix, Some(Conversion { first, warm, back: None, peak_bytes, csr_calls: None })))
     }
 
-    /// A plan in the format that is chosen, and what it took: analysis, choice, trials and conversion.
+    /// Makes a plan in the chosen format, and returns it with the cost: analysis, choice, trials and conversion.
     fn choose(&self, csr: &Csr<T, S::Memory>) -> Result<(Plan<T, S>, Option<Conversion>), Error> {
         let subject = self.subject;
-        // What the user's store remembers must not decide.
+        // The user's store must not influence the choice.
         let multiplications = Some(self.settings.multiplications);
         let mut selection = Selection { multiplications, store: None, ..Selection::default() };
         if self.settings.values != ValueStorage::Full {
@@ -121,7 +121,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         Ok((plan, Some(Conversion { first, warm, back: None, peak_bytes, csr_calls: None })))
     }
 
-    /// What `make` makes of a copy of the matrix, the seconds that it takes, and its memory at the peak.
+    /// Returns the result of `make` for a copy of the matrix, its duration in seconds, and its peak memory.
     fn timed<R>(
         &self,
         csr: &Csr<T, S::Memory>,
@@ -140,7 +140,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         Ok((made, time, peak_bytes))
     }
 
-    /// How long the way back to CSR takes.
+    /// Returns the seconds of the conversion back to CSR.
     fn back(&self, matrix: Matrix<T, S::Memory>) -> Result<f64, Error> {
         self.subject.synchronize()?;
         let start = Instant::now();
@@ -160,7 +160,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         self.time_and_check(run, ONE, plan.format(), &mut |y| plan.apply(T::ONE, x, T::ZERO, y))
     }
 
-    /// What can be said of a plan before it multiplies vectors of this shape.
+    /// Describes a plan, before it multiplies vectors of this shape.
     pub(super) fn described(&self, plan: &Plan<T, S>, shape: Multivector) -> Run {
         let matrix = plan.matrix();
         let one = vector_bytes(self.matrix, ONE);
@@ -181,7 +181,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         }
     }
 
-    /// Measures a peer with x, vectors of this shape; making the matrix ready is what stands for the conversion.
+    /// Measures a peer with x, vectors of this shape; its preparation of the matrix counts as the conversion.
     pub fn peer(
         &mut self,
         peer: &dyn Peer<T, S>,
@@ -212,7 +212,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         };
         let (mut prepared, first) = once()?;
         let mut warm = first;
-        // What takes long is no slower the first time.
+        // Long preparations are no slower the first time.
         if first < LONG {
             drop(prepared);
             (prepared, warm) = once()?;
@@ -232,8 +232,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         Ok(self.time_and_check(run, shape, BOUND, &mut |y| prepared.multiply(T::ONE, x, T::ZERO, y))?)
     }
 
-    /// Times a multiplication of vectors of this shape, warm and, where it matters, cold, and checks what it leaves in
-    /// y.
+    /// Times a multiplication of vectors of this shape, warm and, if it matters, cold, and checks the resulting y.
     pub(super) fn time_and_check(
         &mut self,
         run: Run,
@@ -253,7 +252,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         let verification = self.columns.verify(shape, &self.subject.download(&y)?, bound)?;
         let wrong = (!verification.passed()).then(|| {
             let (wrong, elements) = (verification.wrong, shape.vectors * self.matrix.rows());
-            format!("wrong answer: {wrong} of {elements} elements of y are farther off than rounding explains")
+            format!("wrong answer: {wrong} of {elements} elements of y exceed the rounding error bound")
         });
         let shorten = |times: Times| Times { samples: Vec::new(), ..times };
         let [warm, cold] =
@@ -281,12 +280,12 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
     }
 }
 
-/// A run of one of our own formats without a result.
+/// Returns a run of one of our own formats without a result.
 pub(super) fn own_failure(error: &Error) -> Run {
     Run { library: Some(OWN.into()), ..Run::failed(error) }
 }
 
-/// Bytes of x and y, of this shape.
+/// Returns the bytes of x and y of this shape.
 fn vector_bytes<T: Real>(matrix: &Csr<T>, shape: Multivector) -> u128 {
     shape.vectors as u128 * (matrix.rows() + matrix.columns()) as u128 * size_of::<T>() as u128
 }

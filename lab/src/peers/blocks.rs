@@ -1,39 +1,39 @@
-//! The arrays of cuSPARSE's BSR, made on the host.
+//! Arrays for cuSPARSE's BSR, made on the host.
 
 use host::format::Offsets;
 use host::{Csr, Real};
 use rayon::prelude::*;
 
-/// Sizes of the square blocks that are tried.
+/// Sizes of square blocks to try.
 const SIZES: std::ops::RangeInclusive<usize> = 2..=8;
 
-/// Of so many block rows one is looked at to choose the size.
+/// One block row in this number is sampled to choose the size.
 const SAMPLED: usize = 64;
 
-/// Where blocks take more than so many times the bytes of CSR, they are nothing for the matrix: a multiplication is
-/// bound by the bytes that it moves.
+/// Blocks that take more than this many times the bytes of CSR do not suit the matrix: a multiplication is bound by the
+/// bytes that it moves.
 const MOST_TIMES_CSR: f64 = 1.25;
 
-/// A matrix in square blocks, row by row within each block. Blocks of a block row are in the order of their columns.
+/// A matrix in square blocks, stored by rows within each block. Blocks of a block row are ordered by column.
 #[derive(Debug)]
 pub struct Blocks<T> {
     /// Rows and columns of a block.
     pub size: usize,
-    /// Where each block row begins, counted in blocks.
+    /// The offset of each block row, in blocks.
     pub offsets: Vec<u32>,
     /// The block column of each block.
     pub columns: Vec<u32>,
-    /// The values of each block; 0 where there is no entry.
+    /// The values of each block; 0 without an entry.
     pub values: Vec<T>,
 }
 
 impl<T: Real> Blocks<T> {
-    /// The same matrix as `matrix`, in blocks of the size from 2 to 8 that takes the fewest bytes, as far as a sample of
-    /// the block rows tells, of those that divide it: cuSPARSE has no blocks that reach over an edge. O(nnz log(longest
-    /// block row)), in parallel.
+    /// Stores `matrix` in blocks of the size from 2 to 8 that takes the fewest bytes, judging by a sample of the block
+    /// rows, among the sizes that divide it: cuSPARSE has no blocks that extend past an edge. O(nnz log(longest block
+    /// row)), in parallel.
     ///
     /// # Errors
-    /// Why there is no such size, or that blocks are nothing for this matrix, in one line.
+    /// Why there is no such size, or that blocks do not suit this matrix, on one line.
     pub fn new(matrix: &Csr<T>) -> Result<Self, String> {
         let divides = |&size: &usize| matrix.rows().is_multiple_of(size) && matrix.columns().is_multiple_of(size);
         let sampled = SIZES.filter(divides).map(|size| (sampled_bytes(matrix, size), size));
@@ -56,7 +56,7 @@ impl<T: Real> Blocks<T> {
             for (inner_row, row) in (block_row * size..(block_row + 1) * size).enumerate() {
                 for (column, value) in matrix.row(row) {
                     let (block_column, inner_column) = (column / size as u32, column as usize % size);
-                    // Every entry's block is there.
+                    // Every entry's block exists.
                     let block = columns.partition_point(|&other| other < block_column);
                     let place = &mut values[(block * size + inner_row) * size + inner_column];
                     *place = *place + value;
@@ -69,7 +69,7 @@ impl<T: Real> Blocks<T> {
     }
 }
 
-/// The block columns of each block row, in order.
+/// Returns the block columns of each block row, in order.
 fn block_columns<T: Real>(matrix: &Csr<T>, size: usize) -> impl IndexedParallelIterator<Item = Vec<u32>> + '_ {
     (0..matrix.rows() / size)
         .into_par_iter()
@@ -77,7 +77,7 @@ fn block_columns<T: Real>(matrix: &Csr<T>, size: usize) -> impl IndexedParallelI
         .map(move |block_row| columns_of(matrix, size, block_row))
 }
 
-/// The block columns of a block row, in order.
+/// Returns the block columns of a block row, in order.
 fn columns_of<T: Real>(matrix: &Csr<T>, size: usize, block_row: usize) -> Vec<u32> {
     let entries = matrix.row_offsets().get(block_row * size)..matrix.row_offsets().get((block_row + 1) * size);
     let mut columns: Vec<u32> = matrix.column_indices()[entries].iter().map(|column| column / size as u32).collect();
@@ -86,7 +86,7 @@ fn columns_of<T: Real>(matrix: &Csr<T>, size: usize, block_row: usize) -> Vec<u3
     columns
 }
 
-/// Bytes of the arrays in blocks of a size, estimated from every [`SAMPLED`]th block row.
+/// Returns the bytes of the arrays with blocks of this size, estimated from every [`SAMPLED`]th block row.
 fn sampled_bytes<T: Real>(matrix: &Csr<T>, size: usize) -> f64 {
     let block_rows = matrix.rows() / size;
     let taken = (0..block_rows).into_par_iter().step_by(SAMPLED);
@@ -95,7 +95,7 @@ fn sampled_bytes<T: Real>(matrix: &Csr<T>, size: usize) -> f64 {
     bytes::<T>(size, (blocks as f64 / sample as f64 * block_rows as f64) as usize, block_rows)
 }
 
-/// Bytes of the arrays for so many blocks and block rows.
+/// Returns the bytes of the arrays for these numbers of blocks and block rows.
 fn bytes<T>(size: usize, blocks: usize, block_rows: usize) -> f64 {
     (blocks as u128 * (size * size * size_of::<T>() + 4) as u128 + 4 * (block_rows as u128 + 1)) as f64
 }
@@ -152,7 +152,7 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let prime = generated::<f64>("stencil:3:101");
         assert!(Blocks::new(&prime).unwrap_err().contains("no block size"));
-        // One entry in each block: nothing that blocks could save.
+        // One entry per block: blocks save nothing.
         let rows: Vec<u32> = (0..1 << 17).map(|row| row * 2).collect();
         let values = vec![1.0; rows.len()];
         let scattered = Csr::try_from_triplets(1 << 18, 1 << 18, &rows, &rows, &values).unwrap();

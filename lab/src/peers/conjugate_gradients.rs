@@ -1,4 +1,4 @@
-//! Conjugate gradients, written with other libraries' functions as one usually does it.
+//! Conjugate gradients, written with other libraries' functions in the usual way.
 
 use std::time::{Duration, Instant};
 
@@ -7,31 +7,31 @@ use host::{Error, Real, Vector};
 
 use super::peer::{Blas, Prepared};
 
-/// When to stop.
+/// Stopping criteria.
 #[derive(Clone, Copy, Debug)]
 pub struct Stop {
-    /// Once the residual's norm is at most this.
+    /// The largest norm of the residual.
     pub tolerance: f64,
-    /// After so many iterations.
+    /// The largest number of iterations.
     pub iterations: usize,
 }
 
-/// What came of conjugate gradients.
+/// The result of conjugate gradients.
 #[derive(Clone, Copy, Debug)]
 pub struct Solved {
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
-    /// Whether the residual's norm, as the method computes it, came to the tolerance.
+    /// Whether the residual's norm, as computed by the method, reached the tolerance.
     pub converged: bool,
-    /// Time in all.
+    /// Total time.
     pub elapsed: Duration,
-    /// Time of an iteration, the first left out; none where there is no other one.
+    /// Time per iteration, without the first; `None` if there is no other.
     pub iteration: Option<Duration>,
 }
 
-/// Solves A x = b by conjugate gradients (Hestenes & Stiefel 1952) from the given x on, for a symmetric positive definite
-/// A. Scalars are the host's, which waits for both products of vectors in each iteration. It ends early where the matrix
-/// turns out not to be positive definite, or a number is not finite.
+/// Solves A x = b by conjugate gradients (Hestenes & Stiefel 1952), starting from the given x, for a symmetric positive
+/// definite A. Scalars are on the host, which waits for both products of vectors in each iteration. Ends early if the
+/// matrix is found not to be positive definite, or a number is not finite.
 ///
 /// # Errors
 /// When a vector does not fit, memory runs out, or the library or the device fails.
@@ -62,7 +62,7 @@ pub fn conjugate_gradients<T: Real, E: Executor>(
         }
         matrix.multiply(T::ONE, &p, T::ZERO, &mut q)?;
         let curvature = dot(&p, &q)?;
-        // Written so that a NaN ends it.
+        // Written so that a NaN ends the loop.
         if !(curvature > 0.0 && square.is_finite()) {
             break;
         }

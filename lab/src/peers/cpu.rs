@@ -1,5 +1,5 @@
-//! sprs and faer. Neither has a product of a sparse matrix and a vector that uses more than one thread: faer takes a
-//! degree of parallelism there and ignores it (0.24), and sprs has threads for products of two sparse matrices only.
+//! sprs and faer. Neither has a multithreaded product of a sparse matrix and a vector: faer accepts a degree of parallelism
+//! and ignores it (0.24), and sprs uses threads only for products of two sparse matrices.
 
 use std::any::Any;
 
@@ -14,13 +14,13 @@ use sprs::SpIndex;
 
 use super::peer::{Peer, PeerError, Prepared, check_vectors};
 
-/// A number type that both libraries know.
+/// A number type that both libraries support.
 trait Number: Real + cpu_peers::Number {}
 
 impl Number for f32 {}
 impl Number for f64 {}
 
-/// The peers on the CPU.
+/// Returns the peers on the CPU.
 pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, HostExecutor>>> {
     fn all<T: Real + Number>() -> Box<dyn Any> {
         Box::new([Box::new(Sprs) as Box<dyn Peer<T, HostExecutor>>, Box::new(Faer)])
@@ -29,11 +29,11 @@ pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, HostExecutor>>> {
         ElementType::Float32 => all::<f32>(),
         _ => all::<f64>(),
     };
-    // Of a third type of numbers there would be no peers.
+    // A third number type would have no peers.
     peers.downcast::<[Box<dyn Peer<T, HostExecutor>>; 2]>().map_or_else(|_| Vec::new(), |peers| Vec::from(*peers))
 }
 
-/// sprs: `mul_acc_mat_vec_csr`, which is y ← y + A x.
+/// sprs: `mul_acc_mat_vec_csr`, which computes y ← y + A x.
 struct Sprs;
 
 impl<T: Real + Number> Peer<T, HostExecutor> for Sprs {
@@ -73,7 +73,7 @@ struct OfSprs<'a, T: Real + Number, O: SpIndex> {
     view: SprsView<'a, T, O>,
     /// y ← y + A x.
     add_product: fn(SprsView<'_, T, O>, &[T], &mut [T]),
-    /// A x, where that is not what is added to y.
+    /// A x, if it is not added directly to y.
     product: Vec<T>,
 }
 
@@ -105,7 +105,7 @@ impl<T: Real + Number, O: SpIndex> Prepared<T, HostExecutor> for OfSprs<'_, T, O
     }
 }
 
-/// faer: `sparse_dense_matmul` of a matrix by rows, which overwrites y or adds α A x to it.
+/// faer: `sparse_dense_matmul` of a matrix by rows, which overwrites y with α A x or adds it to y.
 struct Faer;
 
 impl<T: Real + Number> Peer<T, HostExecutor> for Faer {
@@ -124,7 +124,7 @@ impl<T: Real + Number> Peer<T, HostExecutor> for Faer {
         _y: &mut Vec<T>,
     ) -> Result<Box<dyn Prepared<T, HostExecutor> + 'a>, PeerError> {
         let offsets = match matrix.row_offsets() {
-            // It checks its arrays by assertions; these hold for every valid matrix but for this bound.
+            // It checks its arrays by assertions, which hold for every valid matrix except for this bound.
             Offsets::Narrow(offsets) if matrix.nnz() <= i32::MAX as usize => offsets,
             _ => {
                 let reason = "offsets are not of the same type as column indices".into();
@@ -169,7 +169,7 @@ impl<T: Real + Number> Prepared<T, HostExecutor> for OfFaer<'_, T> {
     }
 }
 
-/// y ← β y, without reading y where β is 0.
+/// y ← β y, without reading y if β is 0.
 fn scale<T: Real>(beta: T, y: &mut [T]) {
     if beta == T::ZERO {
         y.fill(T::ZERO);
@@ -229,7 +229,7 @@ mod tests {
             let error = peer.prepare(matrix, &x, &mut y).err().unwrap().to_string();
             assert!(error.starts_with(peer.name()) && !error.contains('\n'), "{error}");
         }
-        // Each takes what the other does not.
+        // Each accepts what the other rejects.
         for (peer, matrix) in [(&Sprs as &dyn Peer<f64, HostExecutor>, &wide), (&Faer, &unsorted)] {
             peer.prepare(matrix, &x, &mut y).unwrap().multiply(1.0, &x, 0.0, &mut y).unwrap();
             assert_eq!(y, [3.0]);

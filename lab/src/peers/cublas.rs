@@ -9,7 +9,7 @@ use host::{Error, Real};
 
 use super::peer::Blas;
 
-/// What is called here. cudarc panics when a function is missing, so that they are all looked for beforehand.
+/// The required functions. cudarc panics when a function is missing, so all are looked up beforehand.
 const NEEDED: &[&str] = &[
     "cublasCreate_v2",
     "cublasDestroy_v2",
@@ -27,21 +27,21 @@ const NEEDED: &[&str] = &[
 pub struct CuBlas<'e> {
     handle: sys::cublasHandle_t,
     cuda: &'e Cuda,
-    /// 10,000 times the major version, 100 times the minor one, and the patch level.
+    /// 10,000 times the major version, plus 100 times the minor one, plus the patch level.
     version: i32,
 }
 
 impl<'e> CuBlas<'e> {
-    /// Loads the library and makes a handle.
+    /// Loads the library and creates a handle.
     ///
     /// # Errors
-    /// Why it cannot be used, in one line.
+    /// Why it cannot be used, on one line.
     pub fn new(cuda: &'e Cuda) -> Result<Self, String> {
         load()?;
         let stream = cuda.enter_stream().map_err(|error| error.to_string())?;
         let mut library = Self { handle: null_mut(), cuda, version: 0 };
-        // SAFETY: the functions are there, by `load`; the context is current; the places that are written to are
-        // valid; the stream outlives the handle, for the executor is borrowed.
+        // SAFETY: the functions exist, by `load`; the context is current; the pointers that are written to are valid; the
+        // stream outlives the handle, because the executor is borrowed.
         let made = unsafe {
             check("cublasCreate", sys::cublasCreate_v2(&mut library.handle))
                 .and_then(|()| {
@@ -54,7 +54,7 @@ impl<'e> CuBlas<'e> {
     }
 }
 
-/// Calls the function for float32 or the one for float64, in which `$Number` is the type.
+/// Calls the function for float32 or the one for float64, with `$Number` as the type.
 macro_rules! call {
     ($T:ty, $single:ident, $double:ident, |$function:ident, $Number:ident| $status:expr) => {
         match <$T>::TYPE {
@@ -73,7 +73,7 @@ macro_rules! call {
 }
 
 impl CuBlas<'_> {
-    /// The length of two vectors, which the functions take with 31 bits.
+    /// Returns the length of two vectors, which the functions accept with 31 bits.
     fn common_length<T: Real>(&self, x: &CudaBuffer<T>, y: &CudaBuffer<T>) -> Result<i32, Error> {
         self.cuda.check_own(x, "a vector for cuBLAS")?;
         self.cuda.check_own(y, "a vector for cuBLAS")?;
@@ -98,8 +98,8 @@ impl<T: Real> Blas<T, Cuda> for CuBlas<'_> {
         self.cuda.enter_stream()?;
         let mut product = T::ZERO;
         let place = std::ptr::from_mut(&mut product);
-        // SAFETY: both vectors are that long and of this type; the product is the host's, as the handle expects, of this
-        // type too, and is written before the function returns.
+        // SAFETY: both vectors have this length and type; the product is on the host, as the handle expects, has this type,
+        // too, and is written before the function returns.
         call!(T, cublasSdot_v2, cublasDdot_v2, |dot, Number| unsafe {
             dot(self.handle, length, address::<_, Number>(x), 1, address::<_, Number>(y), 1, place.cast::<Number>())
         })?;
@@ -109,8 +109,8 @@ impl<T: Real> Blas<T, Cuda> for CuBlas<'_> {
     fn axpy(&self, alpha: T, x: &CudaBuffer<T>, y: &mut CudaBuffer<T>) -> Result<(), Error> {
         let length = self.common_length(x, y)?;
         self.cuda.enter_stream()?;
-        // SAFETY: both vectors are that long and of this type; the factor is the host's and is read before the function
-        // returns. Both are this executor's, so freeing one comes after this on the same stream.
+        // SAFETY: both vectors have this length and type; the factor is on the host and is read before the function
+        // returns. Both vectors are this executor's, so freeing one follows on the same stream.
         call!(T, cublasSaxpy_v2, cublasDaxpy_v2, |axpy, Number| unsafe {
             let (x, y) = (address::<_, Number>(x), address::<_, Number>(y).cast_mut());
             axpy(self.handle, length, from_ref(&alpha).cast::<Number>(), x, 1, y, 1)
@@ -120,8 +120,8 @@ impl<T: Real> Blas<T, Cuda> for CuBlas<'_> {
     fn scale(&self, alpha: T, x: &mut CudaBuffer<T>) -> Result<(), Error> {
         let length = self.common_length(x, x)?;
         self.cuda.enter_stream()?;
-        // SAFETY: the vector is that long and of this type, the factor is read before the function returns, and freeing the
-        // vector comes after this on the same stream.
+        // SAFETY: the vector has this length and type, the factor is read before the function returns, and freeing the
+        // vector follows on the same stream.
         call!(T, cublasSscal_v2, cublasDscal_v2, |scale, Number| unsafe {
             scale(self.handle, length, from_ref(&alpha).cast::<Number>(), address::<_, Number>(x).cast_mut(), 1)
         })
@@ -133,26 +133,26 @@ impl Drop for CuBlas<'_> {
         if self.handle.is_null() {
             return;
         }
-        // Nobody can be told of a failure here, and there is nothing to be done about it.
+        // A failure here can neither be reported nor handled.
         let _ = self.cuda.enter_stream();
         // SAFETY: the handle was made by the library and is not used any more.
         let _ = unsafe { sys::cublasDestroy_v2(self.handle) };
     }
 }
 
-/// Where a vector is on the GPU; `Number` is its type as cuBLAS calls it.
+/// Returns the address of a vector on the GPU; `Number` is its type in cuBLAS.
 fn address<T: Real, Number>(vector: &CudaBuffer<T>) -> *const Number {
     vector.address() as *const Number
 }
 
 /// Finds the library.
 fn load() -> Result<(), String> {
-    // SAFETY: loading runs the library's own initialization, which asks nothing of its callers.
+    // SAFETY: loading runs the library's own initialization, which has no preconditions.
     if !unsafe { sys::is_culib_present() } {
-        return Err("libcublas.so cannot be loaded; LD_LIBRARY_PATH must have its folder".into());
+        return Err("libcublas.so cannot be loaded; LD_LIBRARY_PATH must contain its folder".into());
     }
     let has = |function: &&&str| {
-        // SAFETY: the library is there, and nothing is called: the type does not matter.
+        // SAFETY: the library is loaded, and nothing is called: the type does not matter.
         unsafe { sys::culib().get::<unsafe extern "C" fn()>(function.as_bytes()) }.is_ok()
     };
     match NEEDED.iter().find(|function| !has(function)) {
@@ -161,7 +161,7 @@ fn load() -> Result<(), String> {
     }
 }
 
-/// An error that says what was called and what came back.
+/// Turns a failed status into an error that names the call.
 fn check(call: &str, status: sys::cublasStatus_t) -> Result<(), Error> {
     match status {
         sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS => Ok(()),

@@ -1,13 +1,13 @@
-//! Other libraries' multiplications, timed in the same process on the same arrays, and
-//! [conjugate gradients](conjugate_gradients()) made of them.
+//! Other libraries' multiplications, timed in the same process on the same arrays, and [conjugate
+//! gradients](conjugate_gradients()) built from them.
 //!
-//! [`WithPeers::peers`] lists those of an executor, [`WithPeers::multivector_peers`] those that multiply several vectors
-//! at once, and [`WithPeers::blas`] is what works on vectors there. The feature `peers` brings sprs and faer for the CPU;
-//! with the feature `cuda` as well, cuSPARSE and cuBLAS for the GPU, which are loaded when they are asked for: the folders
-//! of `libcusparse.so.12`, of the `libnvJitLink` that it needs and of `libcublas.so` must be where the system's loader looks, for which
-//! `LD_LIBRARY_PATH` is the usual way. What is not there is listed with the reason, and is no error. That
-//! holds for cuSPARSE's SpMVOp by itself, too, which is there from 12.8.1 on, for its SpMM, and for its
-//! SpGEMM, which multiplies two sparse matrices in the ways that `sparse_product_peers` lists.
+//! [`WithPeers::peers`] lists those of an executor, [`WithPeers::multivector_peers`] those that multiply several vectors at
+//! once, and [`WithPeers::blas`] returns the library for operations on vectors. The feature `peers` adds sprs and faer for
+//! the CPU; with the feature `cuda` as well, cuSPARSE and cuBLAS for the GPU, which are loaded on demand: the folders of
+//! `libcusparse.so.12`, of the `libnvJitLink` that it needs and of `libcublas.so` must be in the system loader's search
+//! path, usually by `LD_LIBRARY_PATH`. Missing libraries are listed with the reason, which is not an error. This also holds
+//! separately for cuSPARSE's SpMVOp, which exists from 12.8.1 on, for its SpMM, and for its SpGEMM, which multiplies two
+//! sparse matrices in the ways listed by `sparse_product_peers`.
 
 #[cfg(all(feature = "peers", any(feature = "cuda", test)))]
 mod blocks;
@@ -32,23 +32,23 @@ pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
 pub use cusparse::{SpGemm, SpGemmProduct, SpGemms, cusparse_name, sparse_product_peers};
 pub use peer::{BOUND, Blas, Peer, PeerError, Prepared};
 
-/// The libraries that there are peers of, as the peers' names begin.
+/// The libraries of the peers: the beginnings of the peers' names.
 pub const LIBRARIES: &[&str] = &["cusparse", "faer", "sprs"];
 
-/// A library, or a part of one, that cannot be had.
+/// A library, or a part of one, that is not available.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Absent {
-    /// What it is called.
+    /// Its name.
     pub library: &'static str,
-    /// Why it is not there.
+    /// The reason.
     pub reason: String,
 }
 
 /// The peers of an executor.
 pub struct Peers<'e, T: Real, E: Executor> {
-    /// Those that are there.
+    /// The available peers.
     pub present: Vec<Box<dyn Peer<T, E> + 'e>>,
-    /// The libraries, and the parts of them, that are not.
+    /// The missing libraries, and missing parts of libraries.
     pub absent: Vec<Absent>,
 }
 
@@ -69,22 +69,22 @@ impl<T: Real, E: Executor> Peers<'_, T, E> {
     }
 }
 
-/// An executor that knows what else runs where it does.
+/// An executor with peers.
 pub trait WithPeers: Executor + Sized {
-    /// The peers that work on arrays in its memory.
+    /// Returns the peers that work on arrays in its memory.
     fn peers<T: Real>(&self) -> Peers<'_, T, Self>;
 
-    /// Those that multiply by several vectors of this shape at once.
+    /// Returns the peers that multiply several vectors of this shape at once.
     fn multivector_peers<T: Real>(&self, _shape: Multivector) -> Peers<'_, T, Self> {
         Peers::none()
     }
 
-    /// The library that works on vectors in its memory.
+    /// Returns the library for operations on vectors in its memory.
     ///
     /// # Errors
     /// Why there is none.
     fn blas<T: Real>(&self) -> Result<Box<dyn Blas<T, Self> + '_>, Absent> {
-        Err(Absent { library: CUBLAS, reason: "it works on the executor cuda alone".into() })
+        Err(Absent { library: CUBLAS, reason: "it supports only the executor cuda".into() })
     }
 }
 

@@ -1,25 +1,26 @@
-//! What a peer is.
+//! The interface of a peer.
 
 use host::executor::Executor;
 use host::{Csr, Error, Format, Real, Vector};
 
-/// The format whose error bound holds for every peer in [`host::verify::verify`]: nothing is known of their order of
-/// additions, and no order has a longer chain than one sum over the row.
+/// The format whose error bound holds for every peer in [`host::verify::verify`]: their order of additions is unknown, and
+/// no order has a longer chain than one sum over the row.
 pub const BOUND: Format = Format::CSR_SCALAR;
 
-/// A rival. One that multiplies [several vectors](super::WithPeers::multivector_peers) has all of them in x, and in y.
+/// A competing library's product. A peer for [several vectors](super::WithPeers::multivector_peers) has all of them in x,
+/// and in y.
 pub trait Peer<T: Real, E: Executor> {
-    /// What it is called in files and on the command line: the library, and where there are several ways, which.
+    /// Returns the name in files and on the command line: the library and, if it has several ways, the way.
     fn name(&self) -> &'static str;
 
-    /// The library and its version.
+    /// Returns the library and its version.
     fn library(&self) -> String;
 
-    /// Makes a matrix ready to be multiplied, preprocessing included. Neither vector is read or written; they are what
-    /// a library is shown that wants to see some of the right lengths.
+    /// Prepares a matrix for multiplication, including preprocessing. The vectors are neither read nor written; they are
+    /// for libraries that require vectors of the right lengths.
     ///
     /// # Errors
-    /// When the library does not take such a matrix, it would be blown up beyond the default
+    /// When the library does not support such a matrix, padding would exceed the default
     /// [`FillLimit`](host::format::FillLimit), memory runs out, or the device fails.
     fn prepare<'a>(
         &'a self,
@@ -29,15 +30,15 @@ pub trait Peer<T: Real, E: Executor> {
     ) -> Result<Box<dyn Prepared<T, E> + 'a>, PeerError>;
 }
 
-/// A matrix that a peer has made ready.
+/// A matrix prepared by a peer.
 pub trait Prepared<T: Real, E: Executor> {
-    /// What the library was told.
+    /// Returns the settings passed to the library.
     fn strategy(&self) -> String;
 
-    /// Bytes of the matrix as it is stored, with the buffers that multiplying takes.
+    /// Returns the bytes of the stored matrix and the buffers for multiplying.
     fn storage(&self) -> u64;
 
-    /// Whether the library says that it gives the same bits every time; none where it says nothing.
+    /// Returns whether the library documents the same bits every time; `None` if it does not tell.
     fn reproducible(&self) -> Option<bool>;
 
     /// y ← α A x + β y; with β = 0, y is overwritten and never read. On a GPU it is queued on the executor's stream.
@@ -49,13 +50,13 @@ pub trait Prepared<T: Real, E: Executor> {
 
 /// A library's operations on dense vectors. Scalars are on the host.
 pub trait Blas<T: Real, E: Executor> {
-    /// The library and its version.
+    /// Returns the library and its version.
     fn library(&self) -> String;
 
-    /// x · y. Waits for it.
+    /// Returns x · y. Blocks until it is known.
     ///
     /// # Errors
-    /// When the lengths differ or the library does not take such long ones, or the device fails.
+    /// When the lengths differ or the library does not support such long vectors, or the device fails.
     fn dot(&self, x: &Vector<T, E>, y: &Vector<T, E>) -> Result<T, Error>;
 
     /// y ← α x + y.
@@ -74,15 +75,15 @@ pub trait Blas<T: Real, E: Executor> {
 /// Why a peer does not multiply a matrix.
 #[derive(Debug, thiserror::Error)]
 pub enum PeerError {
-    /// The library does not take such a matrix.
-    #[error("{library} does not take it: {reason}")]
+    /// The library does not support such a matrix.
+    #[error("{library} does not support it: {reason}")]
     Unfit {
         /// The library.
         library: &'static str,
-        /// What is wrong with the matrix.
+        /// The reason.
         reason: String,
     },
-    /// Memory ran out, the matrix would be blown up, or the device or the library failed.
+    /// Memory ran out, padding would be excessive, or the device or the library failed.
     #[error(transparent)]
     Failed(#[from] Error),
 }
@@ -97,7 +98,7 @@ pub(super) fn check_vectors<T: Real, M: host::Memory>(
     check_multivectors(matrix, 1, x, y)
 }
 
-/// Checks that this number of vectors fits a matrix.
+/// Checks that `vectors` vectors fit a matrix.
 #[cfg(feature = "peers")]
 pub(super) fn check_multivectors<T: Real, M: host::Memory>(
     matrix: &Csr<T, M>,

@@ -1,27 +1,27 @@
-//! The arrays of cuSPARSE's sliced ELLPACK: those of SELL-P without sorting, with other offsets.
+//! Arrays for cuSPARSE's sliced ELLPACK: those of SELL-P without sorting, with other offsets.
 
 use host::executor::KernelExecutor;
 use host::format::sell_p;
 use host::format::{FillLimit, SellP, Slicing};
 use host::{Csr, Error, Real};
 
-/// Rows of a slice: those of a warp.
+/// Rows per slice: one warp.
 pub const SLICE_SIZE: u32 = 32;
 
-/// A matrix in slices, and where each slice begins, counted in places. A slice's places lie column by column; the
-/// column of a place without an entry is `u32::MAX`, which is -1 to cuSPARSE.
+/// A matrix in slices, and the offset of each slice in slots. The slots of a slice are stored by columns; the column of a
+/// slot without an entry is `u32::MAX`, which is -1 to cuSPARSE.
 pub struct Slices<T: Real, K: KernelExecutor> {
     /// Columns and values.
     pub matrix: SellP<T, K::Memory>,
-    /// One for each slice, and the number of places.
+    /// One offset per slice, and the number of slots.
     pub offsets: Vec<u64>,
 }
 
 impl<T: Real, K: KernelExecutor> Slices<T, K> {
-    /// The same matrix as `matrix`, converted where it is.
+    /// Converts `matrix` in its memory.
     ///
     /// # Errors
-    /// When that would take more than the default [`FillLimit`], memory runs out, or the device fails.
+    /// When padding would exceed the default [`FillLimit`], memory runs out, or the device fails.
     pub fn new(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Self, Error> {
         let slicing = Slicing { slice_size: SLICE_SIZE, stride_factor: 1, sigma: 1 };
         let matrix = sell_p::from_csr(executor, matrix, slicing, FillLimit::default())?;

@@ -1,4 +1,4 @@
-//! What the tests of several peers use.
+//! Shared by the tests of several peers.
 
 use host::verify::{exact, verify};
 use host::{Csr, Real};
@@ -37,7 +37,7 @@ pub fn vector<T: Real>(length: usize) -> Vec<T> {
     (0..length).map(|place| T::from_f64((place as f64 + 0.5).sin())).collect()
 }
 
-/// Checks a multiplication y ← y + A x of zeros.
+/// Checks a multiplication y ← y + A x with y = 0.
 pub fn verified<T: Real>(name: &str, matrix: &Csr<T>, multiply: impl FnOnce(&[T], &mut [T])) {
     let x = vector(matrix.columns());
     let mut y = vec![T::ZERO; matrix.rows()];

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Entry, Run};
 
-/// What came of multiplying several vectors at once, in one format or by one peer.
+/// The product with several vectors at once, in one format or by one peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
-    /// How many vectors.
+    /// Number of vectors.
     pub vectors: u64,
-    /// How they lie in memory: "row-major" or "column-major".
+    /// The layout in memory: "row-major" or "column-major".
     #[serde(with = "LayoutNames")]
     pub layout: Layout,
-    /// The time of as many [single products](Run::singles) in the same format, from the run of one that was timed just
-    /// before; none of peers.
+    /// The time of the same number of [single products](Run::singles) in the same format, from the run with one vector
+    /// timed just before; `None` for peers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub singles: Option<f64>,
-    /// The product itself. Times are those of all vectors together, and so are operations and the bytes of X and Y;
-    /// errors are those of the worst vector.
+    /// The product itself. Times, operations and the bytes of X and Y are those of all vectors together; errors are those
+    /// of the worst vector.
     pub run: Run,
 }
 
@@ -32,7 +32,7 @@ enum LayoutNames {
     ColumnMajor,
 }
 
-/// The name of a layout, as files have it.
+/// Returns the name of a layout in files.
 pub fn layout_name(layout: Layout) -> &'static str {
     match layout {
         Layout::RowMajor => "row-major",
@@ -41,22 +41,22 @@ pub fn layout_name(layout: Layout) -> &'static str {
 }
 
 impl Product {
-    /// The product of vectors of this shape, of which `single` is the run of one.
+    /// Creates the product with vectors of this shape; `single` is the run with one vector.
     pub fn new(shape: Multivector, single: Option<&Run>, run: Run) -> Self {
         let Multivector { vectors, layout } = shape;
         let singles = single.and_then(|single| single.singles(vectors));
         Self { vectors: vectors as u64, layout, singles, run }
     }
 
-    /// Number and layout of the vectors.
+    /// Returns the number and layout of the vectors.
     pub fn shape(&self) -> Multivector {
         Multivector { vectors: usize::try_from(self.vectors).unwrap_or(usize::MAX), layout: self.layout }
     }
 }
 
 impl Run {
-    /// Seconds of this number of products, one after the other: where it was timed with cold caches, the first one is
-    /// cold and the others find what it left there.
+    /// Returns the seconds of `count` consecutive products: if timed with cold caches, the first one is cold, and the
+    /// others find the caches as it leaves them.
     pub fn singles(&self, count: usize) -> Option<f64> {
         let first = self.seconds()?;
         Some(first + count.saturating_sub(1) as f64 * self.time.unwrap_or(first))
@@ -64,12 +64,12 @@ impl Run {
 }
 
 impl Entry {
-    /// The product of this shape in a format, by its text, or of a peer, by name.
+    /// Returns the product of this shape in a format, by its text, or by a peer, by name.
     pub fn product(&self, name: &str, shape: Multivector) -> Option<&Product> {
         self.products.get(name)?.iter().find(|product| product.shape() == shape)
     }
 
-    /// The shapes of all vectors that were multiplied, row-major ones first, and fewer vectors before more.
+    /// Returns the shapes of all multiplied vectors, row-major ones first, then by increasing number.
     pub fn shapes(&self) -> Vec<Multivector> {
         let all = self.products.values().flatten();
         let keys: BTreeSet<_> =

@@ -1,27 +1,27 @@
-//! What a report shows.
+//! The contents of a report.
 
 use super::series::{Series, series};
 use crate::error::Error;
 use crate::record::{Entry, RowLengths};
 
-/// Results, ready to be shown.
+/// Results, ready for display.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub(super) entries: Vec<Entry>,
     /// All formats and peers.
     pub(super) series: Vec<Series>,
-    /// The name of the format that is compared with the peers beside the fastest one.
+    /// The name of the format that is compared with the peers in addition to the fastest one.
     pub(super) chosen_format: Option<String>,
-    /// The place of the entry whose row lengths are drawn first.
+    /// The index of the entry whose row lengths are drawn first.
     pub(super) chosen_entry: Option<usize>,
 }
 
 impl Report {
-    /// A report on these entries. Unless chosen by name, the format is the one of ours nearest to the best on all
-    /// matrices, and the matrix whose row lengths are drawn is the one whose rows differ most.
+    /// Creates a report on these entries. Unless chosen by name, the format is our format closest to the best on all
+    /// matrices, and the matrix whose row lengths are drawn is the one with the most uneven rows.
     ///
     /// # Errors
-    /// When nothing has a chosen name.
+    /// When a chosen name does not exist.
     pub fn new(entries: Vec<Entry>, format: Option<&str>, matrix: Option<&str>) -> Result<Self, Error> {
         let series = series(&entries);
         let own = || series.iter().filter(|series| !series.peer).map(|series| series.name.as_str());
@@ -47,24 +47,24 @@ impl Report {
         Ok(Self { entries, series, chosen_format, chosen_entry })
     }
 
-    /// The entries that it is on.
+    /// Returns the entries of the report.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// All formats and peers that were measured, peers last, and those nearest to the best first.
+    /// Returns all measured formats and peers, peers last, and those closest to the best first.
     pub fn series(&self) -> &[Series] {
         &self.series
     }
 
-    /// The matrix of an entry, cut to leave room, and what tells it from the others: about `letters` letters in all.
+    /// Returns the matrix of an entry, shortened, and a qualifier if needed: about `letters` letters in total.
     pub(super) fn label(&self, place: usize, letters: usize) -> String {
         let qualifier = self.qualifier(place);
         let room = letters.saturating_sub(qualifier.chars().count());
         matrix_name(&self.entries[place], room) + &qualifier
     }
 
-    /// Precision and executor of an entry, where not all have the same.
+    /// Returns the precision and executor of an entry, unless all have the same.
     pub(super) fn qualifier(&self, place: usize) -> String {
         let entry = &self.entries[place];
         let differs = |property: fn(&Entry) -> &str| {
@@ -76,12 +76,12 @@ impl Report {
     }
 }
 
-/// The matrix of an entry, cut to leave room; a generator without options without its colon.
+/// Returns the matrix of an entry, shortened; a generator without options loses its colon.
 pub(super) fn matrix_name(entry: &Entry, letters: usize) -> String {
     shortened(entry.filename.trim_end_matches(':'), letters)
 }
 
-/// The text, or as much of it as has room.
+/// Returns the text, shortened to `length` characters.
 pub fn shortened(text: &str, length: usize) -> String {
     if text.chars().count() <= length {
         return text.into();
@@ -90,7 +90,7 @@ pub fn shortened(text: &str, length: usize) -> String {
     kept + "…"
 }
 
-/// How uneven the rows are.
+/// Returns the unevenness of the rows.
 fn spread(lengths: &RowLengths) -> f64 {
     if lengths.mean > 0.0 { lengths.deviation / lengths.mean } else { 0.0 }
 }

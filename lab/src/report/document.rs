@@ -16,7 +16,7 @@ const BEGIN: &str = "<!-- report ";
 /// The comment after a table.
 const END: &str = "<!-- report end -->";
 
-/// Makes the tables of a document in Markdown anew. Each stands between two comments, of which the first names the kind of
+/// Regenerates the tables of a document in Markdown. Each stands between two comments, of which the first names the kind of
 /// table, the files of results, by their paths from the document's folder, and the rows:
 ///
 /// ```text

@@ -1,17 +1,17 @@
-//! Another library's results beside ours.
+//! Import of another library's results.
 
 use crate::error::Error;
 use crate::record::{Entry, OWN};
 use crate::results::OTHER_PREFIX;
 
-/// What another program computes in and on, where its file does not say so and the matrix was measured in several
-/// ways. Ginkgo's benchmarks compute in float64 unless told otherwise, and are run here for their GPU kernels.
+/// The precision and the executor of another program, if its file does not tell and the matrix was measured with several.
+/// Ginkgo's benchmarks compute in float64 by default, and are run here for their GPU kernels.
 const ASSUMED_PRECISION: &str = "float64";
 const ASSUMED_EXECUTOR: &str = "cuda";
 
-/// Puts the runs of `theirs` into the entries of the same matrix, as runs of `library`. A matrix is the same if its file's
-/// name, its rows, columns and nonzeros are. Returns the number of entries of `theirs` that were left out, because no entry
-/// has their matrix, precision and executor.
+/// Inserts the runs of `theirs` into the entries of the same matrix, as runs of `library`. A matrix is the same if its file
+/// name, rows, columns and nonzeros are. Returns the number of entries of `theirs` that were left out, because no entry has
+/// their matrix, precision and executor.
 ///
 /// # Errors
 /// When the library's name is empty or this project's.
@@ -44,7 +44,7 @@ fn places(entries: &[Entry], chosen: impl Fn(&Entry) -> bool) -> Vec<usize> {
     (0..entries.len()).filter(|&place| chosen(&entries[place])).collect()
 }
 
-/// Keeps the places whose property is the `wanted` one; where none is said and there are several, the `assumed` one.
+/// Keeps the places whose property is `wanted`; if that is empty and there are several, those with the `assumed` one.
 fn narrow(
     places: &mut Vec<usize>,
     entries: &[Entry],
@@ -57,12 +57,12 @@ fn narrow(
     places.retain(|&place| wanted.is_empty() || property(&entries[place]) == wanted);
 }
 
-/// A file's name without its folders, which differ from machine to machine.
+/// Returns a file's name without its folders, which differ between machines.
 fn base_name(filename: &str) -> &str {
     filename.rsplit(['/', '\\']).next().unwrap_or(filename)
 }
 
-/// Rows, columns and stored entries.
+/// Returns rows, columns and stored entries.
 fn shape(entry: &Entry) -> [u64; 3] {
     [entry.rows, entry.cols, entry.nonzeros]
 }
@@ -78,7 +78,7 @@ mod tests {
         Entry { filename: filename.into(), env, spmv: runs.into(), ..Entry::default() }
     }
 
-    /// The places that got the other's run, and the number left out.
+    /// The places that received the other's run, and the number of unmatched entries.
     fn imported(entries: &[Entry], other: Entry) -> (Vec<usize>, usize) {
         let mut entries = entries.to_vec();
         let left_out = import(&mut entries, "ginkgo", vec![other]).unwrap();
@@ -93,7 +93,7 @@ mod tests {
         for (precision, executor, expected) in [
             ("float32", "cuda", vec![0]),
             ("float64", "cpu", vec![2]),
-            // What is not said is assumed where it matters, and taken as it comes where it does not.
+            // Missing properties are assumed if they matter, and ignored otherwise.
             ("", "", vec![1]),
             ("float32", "", vec![0]),
             ("", "cpu", vec![2]),

@@ -17,17 +17,17 @@ use std::path::Path;
 pub use contents::Report;
 pub use document::{document, first_difference};
 pub(crate) use plots::draw;
-pub use plots::{Figure, residual_history};
+pub use plots::{Figure, residual_history, structure};
 pub use series::Series;
 
 use crate::error::Error;
 use crate::record::Entry;
 use crate::results;
 
-/// The entries of all files, one file after the other.
+/// Returns the entries of all files, file by file.
 ///
 /// # Errors
-/// With the file and, for its contents, the line and column; also when there are none.
+/// With the file and, for its contents, the line and column; also when there are no entries.
 pub fn read<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     for path in paths {
@@ -44,12 +44,12 @@ pub fn read<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Vec<En
 pub use import::import;
 
 impl Report {
-    /// The page, complete in itself: scripts, styles and data.
+    /// Returns the self-contained page: scripts, styles and data.
     pub fn page(&self) -> String {
         page::page(self)
     }
 
-    /// The figures as SVG.
+    /// Returns the figures as SVG.
     ///
     /// # Errors
     /// When one cannot be drawn.
@@ -57,10 +57,10 @@ impl Report {
         plots::figures(self)
     }
 
-    /// A table in Markdown: our fastest format against the fastest peer, by family and precision. A second one, where
-    /// [`Format::Auto`](host::Format::Auto) was measured, says how good what it chooses is. Where several vectors were
-    /// multiplied at once, two more compare those products with the peers' and with single ones: of all matrices
-    /// together, and of each.
+    /// Returns a table in Markdown: our fastest format compared with the fastest peer, by family and precision. If
+    /// [`Format::Auto`](host::Format::Auto) was measured, a second one rates its choices. If several vectors were
+    /// multiplied at once, two more compare those products with the peers' and with single ones: for all matrices together,
+    /// and for each.
     pub fn table(&self) -> String {
         table::table(&self.entries)
     }

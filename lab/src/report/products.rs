@@ -4,8 +4,8 @@ use super::table::{NONE, cell, mean_speed_up, named, number};
 use crate::contests::{Contest, Standing, contests, standings};
 use crate::record::{Entry, layout_name};
 
-/// A table of all matrices together, with a line for each executor, precision, layout and number of vectors; empty where
-/// nothing was multiplied with several vectors.
+/// Returns a table of all matrices together, with a line per executor, precision, layout and number of vectors; empty if no
+/// product has several vectors.
 pub(super) fn products(entries: &[Entry]) -> String {
     let standings = standings(entries);
     if standings.is_empty() {
@@ -21,7 +21,7 @@ pub(super) fn products(entries: &[Entry]) -> String {
     text
 }
 
-/// The same of each matrix.
+/// Returns a table with a line per matrix as well; empty if no product has several vectors.
 pub(super) fn products_by_matrix(entries: &[Entry]) -> String {
     let mut lines = String::new();
     for entry in entries {
@@ -98,7 +98,7 @@ mod tests {
             ]
         );
         assert_eq!(products(&[Entry::default()]) + &products_by_matrix(&[Entry::default()]), "");
-        // Every line has as many cells as the head of its table.
+        // Every line has as many cells as the header of its table.
         let bars = |line: &str| line.replace(r"\|", "").matches('|').count();
         for (table, count) in text.trim_start().split("\n\n").zip([10, 12]) {
             assert!(table.lines().all(|line| bars(line) == count), "{table}");

@@ -1,4 +1,4 @@
-//! Where results come from: devices, the program's version and commit, and the days on which they were measured.
+//! Provenance of results: devices, the program's version and commit, and the days of the measurements.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use jiff::tz::TimeZone;
 
 use crate::record::Entry;
 
-/// The devices of some entries.
+/// Returns the devices of some entries.
 pub fn devices<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let devices: BTreeSet<_> = entries.into_iter().map(|entry| &*entry.env.device).collect();
     joined(devices.into_iter().filter(|device| !device.is_empty()))
 }
 
-/// The program and the days, as far as the entries tell: "warp-spmv 0.1.0 at 95d94da, 21 to 22 November 2026".
+/// Returns the program and the days, as far as known: "warp-spmv 0.1.0 at 95d94da, 21 to 22 November 2026".
 pub fn provenance<'a>(entries: impl IntoIterator<Item = &'a Entry> + Clone) -> String {
     let environments = || entries.clone().into_iter().map(|entry| &entry.env);
     let versions: BTreeSet<_> = environments().map(|env| &*env.version).filter(|version| !version.is_empty()).collect();
@@ -33,7 +33,7 @@ pub fn provenance<'a>(entries: impl IntoIterator<Item = &'a Entry> + Clone) -> S
     parts.join(", ")
 }
 
-/// The day of a time in seconds since 1970, in UTC; none beyond the year 9999.
+/// Returns the day of a time in seconds since 1970, in UTC; `None` after the year 9999.
 fn day(unix_time: u64) -> Option<Date> {
     let time = Timestamp::from_second(unix_time.try_into().ok()?).ok()?;
     Some(TimeZone::UTC.to_datetime(time).date())
@@ -50,7 +50,7 @@ fn days_between(first: Date, last: Date) -> String {
     }
 }
 
-/// Words with commas and an "and" between them.
+/// Words separated by commas and a final "and".
 fn joined<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<_> = words.into_iter().collect();
     match &words[..] {

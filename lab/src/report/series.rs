@@ -1,4 +1,4 @@
-//! What a report compares: formats and peers.
+//! The subjects of a report: formats and peers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +11,26 @@ use crate::statistics::performance_profiles;
 /// A format or a peer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// Its name in [`Entry::spmv`].
+    /// The name in [`Entry::spmv`].
     pub name: String,
     /// Whether it is a peer.
     pub peer: bool,
-    /// Whether it is one of our formats: what is chosen among them is another row, but none of them.
+    /// Whether it is one of our formats: the choice among them is a separate row, but not one of them.
     pub format: bool,
-    /// Whose it is, where that is said.
+    /// The library, if known.
     pub library: Option<String>,
-    /// Its number among all, which gives it its colour, marker and dashes.
+    /// The number among all, which determines colour, marker and dashes.
     pub style: usize,
-    /// Whether a figure with all of them shows it in colour; there are too many for all.
+    /// Whether it is coloured in a figure of all; there are too many to colour all.
     pub shown: bool,
 }
 
-/// How many formats, and how many peers, a figure shows in colour.
+/// Numbers of formats and of peers that are coloured in a figure.
 const SHOWN_OWN: usize = 7;
 const SHOWN_PEERS: usize = 4;
 
-/// All formats and peers: first our formats, then the peers, both with the one nearest to the best first and with those
-/// that have no result last.
+/// Returns all formats and peers: first our formats, then the peers, both sorted from the closest to the best to those
+/// without a result.
 pub fn series(entries: &[Entry]) -> Vec<Series> {
     let mut libraries: BTreeMap<&str, Option<&str>> = BTreeMap::new();
     let mut peers = BTreeSet::new();
@@ -55,7 +55,7 @@ pub fn series(entries: &[Entry]) -> Vec<Series> {
             Series { name: name.to_owned(), peer, format, library, style: 0, shown }
         })
         .collect();
-    // Those in colour get the styles that differ most.
+    // Coloured ones get the most distinct styles.
     let mut by_style: Vec<_> = series.iter_mut().collect();
     by_style.sort_by_key(|series| !series.shown);
     by_style.into_iter().enumerate().for_each(|(style, series)| series.style = style);

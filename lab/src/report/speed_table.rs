@@ -58,7 +58,7 @@ impl FromStr for Group {
         let mut group = Self { label: label.into(), conditions: Vec::new(), format: None };
         for word in words {
             let listed = |value: &str| value.split(',').map(str::to_owned).collect();
-            let count = |value: &str| value.parse().map_err(|_| format!("'{value}' is no number of nonzeros"));
+            let count = |value: &str| value.parse().map_err(|_| format!("'{value}' is not a number of nonzeros"));
             if let Some(value) = word.strip_prefix("format=") {
                 group.format = Some(value.into());
                 continue;
@@ -261,7 +261,7 @@ mod tests {
     fn mistakes_are_named() {
         let fault = |line: &str| line.parse::<Group>().unwrap_err();
         assert_eq!(fault("all: size=3").split(',').next(), Some("unknown condition 'size=3'"));
-        assert_eq!(fault("all: nonzeros<many"), "'many' is no number of nonzeros");
+        assert_eq!(fault("all: nonzeros<many"), "'many' is not a number of nonzeros");
         assert!(fault("all").starts_with("'all' has no colon"));
         assert_eq!(fault("a: family=\"b"), "a quotation mark is not closed in 'family=\"b'");
         let empty = ["none: family=other".parse().unwrap()];

@@ -11,13 +11,13 @@ use crate::report::products::{products, products_by_matrix};
 use crate::report::provenance::{devices, provenance};
 use crate::statistics::{SpeedUps, geometric_mean, quartiles, speed_ups};
 
-/// What is put in a place without a number.
+/// A placeholder for a missing number.
 pub(super) const NONE: &str = "–";
 
-/// How many times the time of the fastest format still counts as near to it.
+/// Largest ratio of a time to that of the fastest format that counts as near.
 const NEAR: f64 = 1.05;
 
-/// All tables in Markdown, after a line with devices, version and days.
+/// Returns all tables in Markdown, after a line on their provenance.
 pub fn table(entries: &[Entry]) -> String {
     let origin = [devices(entries), provenance(entries)].map(|words| cell(&words));
     let origin: Vec<_> = origin.into_iter().filter(|words| !words.is_empty()).collect();
@@ -25,7 +25,7 @@ pub fn table(entries: &[Entry]) -> String {
     origin + &families(entries) + &choices(entries) + &products(entries) + &products_by_matrix(entries)
 }
 
-/// A table with a line for each executor, family and precision.
+/// Returns a table with a line per executor, family and precision.
 pub(super) fn families(entries: &[Entry]) -> String {
     let mut groups: BTreeMap<[&str; 3], Vec<Entry>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.spmv.is_empty()) {
@@ -58,8 +58,8 @@ pub(super) fn families(entries: &[Entry]) -> String {
     text
 }
 
-/// A table of how good the formats are that [`Format::Auto`] chose, with a line for each executor and precision; empty
-/// where it was not measured.
+/// Returns a table that rates the choices of [`Format::Auto`], with a line per executor and precision; empty if it was not
+/// measured.
 pub(super) fn choices(entries: &[Entry]) -> String {
     let auto = Format::Auto.name();
     let mut groups: BTreeMap<[&str; 2], Vec<Entry>> = BTreeMap::new();
@@ -96,8 +96,8 @@ pub(super) fn choices(entries: &[Entry]) -> String {
     text
 }
 
-/// On which part of the entries the choice is about as fast as the fastest of the formats that can be chosen. Only
-/// those count where enough formats were measured for this to say something.
+/// Returns the fraction of the entries on which the choice is about as fast as the fastest format that can be chosen. Only
+/// entries with enough measured formats count.
 fn near_the_fastest(entries: &[Entry]) -> String {
     let ratios = entries.iter().filter_map(|entry| {
         let timed = |(name, run): &(&String, &Run)| can_be_chosen(name, run) && run.seconds().is_some();
@@ -117,7 +117,7 @@ fn can_be_chosen(name: &str, run: &Run) -> bool {
     is_own_format(name, run) && run.reproducible == Some(true)
 }
 
-/// The format of ours that is fastest on most entries; of several, the first by name.
+/// Returns our format that is fastest on most entries; of several, the first by name.
 fn favourite(entries: &[Entry]) -> Option<&str> {
     let mut wins: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, _) in entries.iter().filter_map(|entry| entry.fastest(is_own_format)) {
@@ -127,7 +127,7 @@ fn favourite(entries: &[Entry]) -> Option<&str> {
     wins.into_iter().find(|&(_, count)| count == most).map(|(name, _)| name)
 }
 
-/// Places of entries, and η₊ and η₋ of our fastest format there.
+/// Returns the indices of entries, with η₊ and η₋ of our fastest format there.
 fn utilizations(entries: &[Entry]) -> Vec<(usize, (f64, f64))> {
     let found = entries.iter().enumerate().filter_map(|(place, entry)| {
         let (name, _) = entry.fastest(is_own_format)?;
@@ -140,20 +140,20 @@ pub(super) fn number(number: Option<f64>) -> String {
     number.map_or(NONE.into(), |number| format!("{number:.2}"))
 }
 
-/// The mean, and on how many matrices only a peer has a result.
+/// Returns the mean, and the number of matrices on which only a peer has a result.
 pub(super) fn mean_speed_up(found: &SpeedUps) -> String {
     match found.unanswered {
         0 => number(found.mean()),
-        unanswered => format!("{} (none of ours on {unanswered})", number(found.mean())),
+        unanswered => format!("{} (no result of ours on {unanswered})", number(found.mean())),
     }
 }
 
-/// A number and the matrix it is of.
+/// Returns a number and its matrix.
 pub(super) fn named(entries: &[Entry], found: Option<(usize, f64)>) -> String {
     found.map_or(NONE.into(), |(place, value)| format!("{value:.2}, {}", cell(&entries[place].filename)))
 }
 
-/// Text that is nothing but text in a table of Markdown.
+/// Returns the text escaped for a table of Markdown.
 pub(super) fn cell(text: &str) -> String {
     let mut cell = String::with_capacity(text.len());
     for character in text.chars() {
@@ -214,11 +214,11 @@ mod tests {
             lines,
             [
                 r"| cuda | sten\|cil | float16 | 1 | ell | – | – | – | – | – |",
-                r"| cuda | sten\|cil | float32 | 1 | – | – (none of ours on 1) | – | – | – | – |",
+                r"| cuda | sten\|cil | float32 | 1 | – | – (no result of ours on 1) | – | – | – | – |",
                 r"| cuda | sten\|cil | float64 | 2 | csr-vector | 1.00 | 0.25, &lt;b>\_ | 0.50 | 0.50, a | 0.82 |",
             ]
         );
-        // Every line has as many cells as the head.
+        // Every line has as many cells as the header.
         let bars = |line: &str| line.replace(r"\|", "").matches('|').count();
         assert!(table.lines().all(|line| bars(line) == 11), "{table}");
     }

@@ -1,4 +1,4 @@
-//! Files of results: read whole, written whole.
+//! Files of results, read and written as a whole.
 
 mod read;
 
@@ -13,13 +13,13 @@ pub use read::read;
 use crate::error::Error;
 use crate::record::Entry;
 
-/// Writes entries to a file, in place of what was there: the old file stays until the new one is complete.
+/// Writes entries to a file, which is replaced only when the new one is complete.
 ///
 /// # Errors
 /// When the file cannot be written.
 pub fn write(path: &Path, entries: &[Entry]) -> Result<(), Error> {
     replace_file(path, |file| {
-        // An entry in a line: short enough to look at, for tools that compare lines as well.
+        // One entry per line: short enough to read, and suitable for tools that compare lines.
         for (place, entry) in entries.iter().enumerate() {
             file.write_all(if place == 0 { b"[\n" } else { b",\n" })?;
             serde_json::to_writer(&mut *file, entry)?;

@@ -11,23 +11,23 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Fault};
 use crate::record::{Entry, Run, SCHEMA};
 
-/// Bytes of a compressed file's text, at most.
+/// Largest size in bytes of a compressed file's text.
 const LARGEST_TEXT: u64 = 1 << 30;
 
-/// [`Run::library`] in files of other programs, which do not name one, and what their formats' names begin with.
+/// [`Run::library`] for files of other programs, which do not name one, and the prefix of their formats' names.
 const OTHER: &str = "another program";
 pub const OTHER_PREFIX: &str = "other-";
 
-/// A file's text and where it is from.
+/// The text of a file, and its path.
 struct Source<'a> {
     path: &'a Path,
     text: String,
 }
 
-/// The entries of a file, checked. It may be compressed with gzip.
+/// Returns the entries of a file, checked. It may be compressed with gzip.
 ///
 /// # Errors
-/// With the file, and for its contents with the line and column, when it cannot be read, is no JSON, is no array of
+/// With the file, and for its contents with the line and column, when it cannot be read, is not JSON or not an array of
 /// entries, or was written by a newer version.
 pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
     let text = text(path).map_err(|source| Error::File { path: path.into(), source })?;
@@ -38,7 +38,7 @@ pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
     entries.map(|(place, element)| entry(element).map_err(|fault| source.at(element, place, fault))).collect()
 }
 
-/// The text of a file, which may be compressed with gzip.
+/// Returns the text of a file, which may be compressed with gzip.
 fn text(path: &Path) -> io::Result<String> {
     let bytes = fs::read(path)?;
     let mut text = String::new();
@@ -55,7 +55,7 @@ fn text(path: &Path) -> io::Result<String> {
 }
 
 impl Source<'_> {
-    /// An error in an element of the array, which is a part of the text.
+    /// Returns the error for an element of the array, whose text is part of the file's.
     fn at(&self, element: &RawValue, place: usize, Fault { line, column, reason }: Fault) -> Error {
         let offset = element.get().as_ptr().addr() - self.text.as_ptr().addr();
         let before = &self.text.as_bytes()[..offset];
@@ -66,7 +66,7 @@ impl Source<'_> {
     }
 }
 
-/// An entry, or why there is none.
+/// Returns an entry, or the reason why there is none.
 fn entry(element: &RawValue) -> Result<Entry, Fault> {
     let mut value: Value = serde_json::from_str(element.get())?;
     if let Some(fields) = value.as_object_mut() {
@@ -92,7 +92,7 @@ fn entry(element: &RawValue) -> Result<Entry, Fault> {
     Ok(entry)
 }
 
-/// Makes runs that do not say whose they are another program's.
+/// Marks runs without a library as another program's.
 fn disown(entry: &mut Entry) {
     let runs = std::mem::take(&mut entry.spmv).into_iter().map(|(name, run)| match run.library {
         Some(_) => (name, run),
@@ -106,7 +106,7 @@ fn disown(entry: &mut Entry) {
     }
 }
 
-/// Puts what other programs write elsewhere, or leave out, to where [`Entry`] has it.
+/// Moves the fields that other programs write elsewhere to their place in [`Entry`], and adds missing ones.
 fn complete(fields: &mut Map<String, Value>) {
     if let Some(Value::Object(problem)) = fields.remove("problem") {
         for (name, value) in problem {
@@ -122,7 +122,7 @@ fn complete(fields: &mut Map<String, Value>) {
             env.entry(name).or_insert(value);
         }
     }
-    // Where nothing was completed, there is no fastest.
+    // Without a completed run, there is no fastest one.
     if fields.get("optimal").is_some_and(|optimal| !optimal["spmv"].is_string()) {
         fields.remove("optimal");
     }
@@ -134,7 +134,7 @@ fn complete(fields: &mut Map<String, Value>) {
     }
 }
 
-/// What no measurement can be.
+/// Rejects impossible times.
 fn check(run: &Run) -> Result<(), String> {
     match run.seconds() {
         Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => {

@@ -1,32 +1,31 @@
-//! The constants of a machine from what was measured on it.
+//! Fit of a machine's constants to measurements.
 
 use super::machine::{Machine, TERMS, Terms};
 use super::model::{Job, Load, slowest};
 use crate::calibrate::least_squares::fit_to;
 
-/// How much the constants that are known count: one that is off by its own size costs as much as a time that is off by this
-/// part.
+/// Weight of the known constants: one that deviates by its own size costs as much as a time that deviates by this fraction.
 const STRENGTH: f64 = 0.03;
 
-/// What a constant of 0 may be off by.
+/// Scale of the deviation of a constant of 0.
 const STEP: f64 = 1e-5;
 
-/// Rounds in which what is hidden behind what may change.
+/// Largest number of rounds, between which the hidden phases may change.
 const ROUNDS: usize = 100;
 
-/// A job whose time is known.
+/// A job with a known time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// What was timed.
+    /// The timed job.
     pub job: Job,
-    /// What each rank had to do.
+    /// The work of each rank.
     pub loads: Vec<Load>,
     /// The time, more than 0.
     pub seconds: f64,
 }
 
-/// The machine with the constants for which the squares of the relative errors are least, none of them below 0. A constant
-/// that no sample depends on stays what it is, and one that they hardly tell stays near it.
+/// Returns the machine with the non-negative constants that minimize the squared relative errors. Constants on which no
+/// sample depends are unchanged, and those that the samples barely determine change little.
 pub fn fit(machine: &Machine, samples: &[Sample]) -> Machine {
     let known = machine.rates();
     let mut fitted = machine.clone();
@@ -119,7 +118,7 @@ mod tests {
             found.rates().iter().zip(known.rates()).all(|(found, known)| (found - known).abs() <= 1e-9 * known)
         };
         assert!(near(&fit(&known, &[])));
-        // One rank, and only bytes: the copy is another.
+        // A single rank, and only bytes: only the copy changes.
         let load = Load { local: 1e10, ..Load::default() };
         let sample = Sample { job: Job::Product, loads: vec![load], seconds: 1e10 / 2e12 };
         let fitted = fit(&known, &[sample]);

@@ -9,67 +9,67 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Fault};
 
-/// The version of the files; it grows when a number changes its meaning.
+/// The version of the files; it increases when a number changes its meaning.
 const SCHEMA: u32 = 1;
 
-/// The machine that comes with the program.
+/// The machine shipped with the program.
 const H200: &str = include_str!("h200.json");
 
-/// The largest file that is read.
+/// Largest size of a file in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// Hosts with GPUs, and what joins them. Times are in seconds, sizes in bytes, speeds in bytes a second.
+/// Hosts with GPUs, and their interconnects. Times are in seconds, sizes in bytes, speeds in bytes per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     pub(super) schema: u32,
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Ranks of one host, one on each GPU: ranks 0 to n − 1 are on the first host, and so on.
+    /// Ranks per host, one per GPU: ranks 0 to n − 1 are on the first host, and so on.
     pub gpus_per_host: usize,
-    /// Memory of a GPU.
+    /// Memory per GPU.
     pub memory: f64,
-    /// How fast a GPU copies, bytes that are read and those that are written counted together.
+    /// Speed of a GPU's copy, counting bytes read and bytes written together.
     pub copy: f64,
-    /// What a pass over memory takes however short it is.
+    /// Fixed time of a pass over memory.
     pub launch: f64,
     /// Between two GPUs of a host.
     pub link: Channel,
-    /// Between two hosts, for each GPU.
+    /// Between two hosts, per GPU.
     pub network: Channel,
-    /// A sum over all ranks of a few numbers.
+    /// A sum of a few numbers over all ranks.
     pub all_reduce: AllReduce,
 }
 
-/// The way from a rank to another.
+/// A connection between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// What a message takes however short it is.
+    /// Fixed time of a message.
     pub latency: f64,
-    /// How fast the bytes of all messages of a rank go, those that come and those that leave at the same time.
+    /// Speed of the bytes of all messages of a rank, which are received and sent at the same time.
     pub bandwidth: f64,
 }
 
-/// What a sum over all ranks takes: a start and a step for each doubling of the ranks.
+/// Times of a sum over all ranks: a start, and a step per doubling of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllReduce {
-    /// However many ranks there are, if they are more than one.
+    /// Fixed time for any number of ranks above one.
     pub start: f64,
-    /// For each doubling of the ranks of a host.
+    /// Per doubling of the ranks of a host.
     pub step_in_host: f64,
-    /// For each doubling of the hosts.
+    /// Per doubling of the hosts.
     pub step_between_hosts: f64,
 }
 
-/// How many constants a time is made of.
+/// Number of constants that a time is composed of.
 pub(super) const TERMS: usize = 9;
 
-/// How often each constant is in a time, in the order of [`Machine::rates`].
+/// Multiplicity of each constant in a time, in the order of [`Machine::rates`].
 pub(super) type Terms = [f64; TERMS];
 
-/// Their places.
+/// Indices of the constants.
 pub(super) mod term {
     pub const LAUNCH: usize = 0;
     pub const BYTES: usize = 1;
@@ -83,21 +83,21 @@ pub(super) mod term {
 }
 
 impl Machine {
-    /// Hosts with eight H200, as far as they are known, and a network that is assumed.
+    /// Hosts with eight H200, as far as known, and an assumed network.
     pub fn h200() -> Self {
         Self::parse(H200).unwrap_or_else(|fault| unreachable!("{}", fault.reason))
     }
 
-    /// The machine of a file.
+    /// Reads the machine from a file.
     ///
     /// # Errors
-    /// When the file cannot be read, or does not describe a machine: with the line and column.
+    /// When the file cannot be read or, with the line and column, does not describe a machine.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = read_text(path, LARGEST_FILE).map_err(|source| Error::File { path: path.into(), source })?;
         Self::parse(&text).map_err(|fault| fault.in_file(path))
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file, completely or not at all.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -145,13 +145,13 @@ impl Machine {
         }
     }
 
-    /// Seconds of a sum over `ranks` ranks.
+    /// Returns the seconds of a sum over `ranks` ranks.
     pub fn sum(&self, ranks: usize) -> f64 {
         let rates = self.rates();
         self.sum_terms(ranks).iter().zip(rates).map(|(count, rate)| count * rate).sum()
     }
 
-    /// The constants that such a sum is made of.
+    /// Returns the multiplicities of the constants in such a sum.
     pub(super) fn sum_terms(&self, ranks: usize) -> Terms {
         let mut terms = [0.0; TERMS];
         if ranks > 1 {
@@ -163,7 +163,7 @@ impl Machine {
         terms
     }
 
-    /// The constants as seconds: a time is the sum of them, each as often as it counts.
+    /// Returns the constants in seconds: a time is the sum of their multiples.
     pub(super) fn rates(&self) -> Terms {
         let Self { copy, launch, link, network, all_reduce, .. } = self;
         [
@@ -179,7 +179,7 @@ impl Machine {
         ]
     }
 
-    /// The same machine with other constants; a speed without an end stays as it is.
+    /// Returns the same machine with other constants; a speed that would be infinite is unchanged.
     pub(super) fn with_rates(&self, rates: &Terms) -> Self {
         let speed = |rate: f64, before: f64| if rate > 0.0 { 1.0 / rate } else { before };
         let [launch, copy, link_latency, link, network_latency, network, start, step_in_host, step_between_hosts] =
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// One measurement of two ranks: the rest are steps.
+    /// One measurement with two ranks: the others add steps.
     #[test]
     fn sums_take_a_start_and_a_step_for_each_doubling() {
         let all_reduce = AllReduce { start: 100.0, step_in_host: 10.0, step_between_hosts: 1.0 };

@@ -1,4 +1,4 @@
-//! Records that `run` and `solve` print on several ranks, to compare the model with and to fit it to.
+//! Records printed by `run` and `solve` on several ranks, for comparison with the model and for fitting it.
 
 use std::path::Path;
 
@@ -9,38 +9,38 @@ use serde::Deserialize;
 use super::model::{Job, Load, Storage, loads};
 use crate::error::{Error, Fault};
 
-/// The largest file that is read.
+/// Largest size of a file in bytes.
 const LARGEST_FILE: u64 = 1 << 28;
 
-/// A job that was timed on several ranks.
+/// A job timed on several ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredRun {
     /// The generator's text or the file of the matrix.
     pub matrix: String,
-    /// What was timed.
+    /// The timed job.
     pub job: Job,
     /// The type of the values.
     pub precision: String,
-    /// What it took, on the slowest rank.
+    /// The time of the slowest rank.
     pub seconds: f64,
-    /// What each rank had.
+    /// The part of each rank.
     pub parts: Vec<MeasuredPart>,
 }
 
-/// What a rank had.
+/// The part of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct MeasuredPart {
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Their entries.
+    /// Number of entries.
     pub nonzeros: u64,
-    /// Elements of x that came from other ranks.
+    /// Number of elements of x received from other ranks.
     pub halo: u64,
-    /// Bytes that its rows are stored in.
+    /// Bytes of the stored rows.
     pub bytes: u64,
 }
 
-/// What is read of a record.
+/// The fields of a record that are read.
 #[derive(Deserialize)]
 struct Record {
     matrix: Matrix,
@@ -67,11 +67,11 @@ struct Spread {
     median: f64,
 }
 
-/// The runs of a file, which has one record after the other.
+/// Returns the runs of a file, which contains consecutive records.
 ///
 /// # Errors
-/// When the file cannot be read, or, with the line, holds something else than records of ranks, or of other jobs than there
-/// are in the model.
+/// When the file cannot be read or, with the line, contains something other than records of ranks, or jobs that are not in
+/// the model.
 pub fn read(path: &Path) -> Result<Vec<MeasuredRun>, Error> {
     let text = read_text(path, LARGEST_FILE).map_err(|source| Error::File { path: path.into(), source })?;
     parse(&text).map_err(|fault| fault.in_file(path))
@@ -120,10 +120,10 @@ fn run(record: Record) -> Result<MeasuredRun, String> {
 }
 
 impl MeasuredRun {
-    /// What each rank had to do: by the partition of the matrix, with as many bytes for an entry as were stored.
+    /// Returns the work of each rank: by the partition of the matrix, with the stored number of bytes per entry.
     ///
     /// # Errors
-    /// When the partition is not that of the run.
+    /// When the partition is not the run's.
     pub fn loads(&self, statistics: &Statistics, value: usize, gpus_per_host: usize) -> Result<Vec<Load>, Error> {
         let refused = |reason: String| Error::Run { run: self.to_string(), reason };
         if statistics.parts.len() != self.parts.len() {
@@ -136,8 +136,9 @@ impl MeasuredRun {
             if found != expected {
                 let [rows, nonzeros, halo] =
                     std::array::from_fn(|place| format!("{}, not {}", found[place], expected[place]));
-                let reason =
-                    format!("rank {rank} has other parts of the matrix: rows {rows}; entries {nonzeros}; halo {halo}");
+                let reason = format!(
+                    "rank {rank} has a different part of the matrix: rows {rows}; entries {nonzeros}; halo {halo}"
+                );
                 return Err(refused(reason));
             }
         }

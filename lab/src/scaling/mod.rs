@@ -1,5 +1,5 @@
-//! What a product and an iteration of conjugate gradients take on many GPUs: a model of few constants, used with what a
-//! partition is really like. `docs/scaling.md` says where the constants come from.
+//! Times of a product and of an iteration of conjugate gradients on many GPUs: a model with few constants, applied to
+//! actual partitions. `docs/scaling.md` describes the origin of the constants.
 
 mod fit;
 mod machine;

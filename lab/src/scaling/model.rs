@@ -7,33 +7,33 @@ use serde::Serialize;
 
 use super::machine::{Machine, TERMS, Terms, term};
 
-/// How a matrix and vectors are stored, in bytes.
+/// Storage of a matrix and vectors, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Storage {
-    /// Bytes of an entry: its value, and its column if that is stored.
+    /// Bytes per entry: its value, and its column if that is stored.
     pub entry: f64,
-    /// Bytes of a row besides.
+    /// Additional bytes per row.
     pub row: f64,
-    /// Bytes of an element of a vector.
+    /// Bytes per element of a vector.
     pub value: f64,
 }
 
 impl Storage {
-    /// That of CSR, with values of `value` bytes.
+    /// Returns the storage of CSR, with values of `value` bytes.
     pub fn csr(value: usize) -> Self {
         Self { entry: value as f64 + 4.0, row: 4.0, value: value as f64 }
     }
 
-    /// Bytes of some rows with their entries.
+    /// Returns the bytes of some rows with their entries.
     pub fn bytes(&self, rows: u64, nnz: u64) -> f64 {
         self.entry * nnz as f64 + self.row * rows as f64
     }
 }
 
-/// Bytes of the place of an element that is sent, and of the number of a row with remote entries.
+/// Bytes of the index of a sent element, and of the number of a row with remote entries.
 const INDEX: f64 = 4.0;
 
-/// What is done again and again.
+/// A repeated job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Job {
@@ -41,16 +41,16 @@ pub enum Job {
     Product,
     /// An iteration of conjugate gradients.
     Cg,
-    /// One of pipelined conjugate gradients.
+    /// An iteration of pipelined conjugate gradients.
     PipelinedCg,
 }
 
 impl Job {
-    /// All of them.
+    /// All jobs.
     pub const ALL: [Self; 3] = [Self::Product, Self::Cg, Self::PipelinedCg];
 
-    /// Vectors that are read and written besides the product: as the methods of this library do it, where the product
-    /// computes no dot products.
+    /// Returns the number of vectors read and written besides the product, as in this library's methods without dot
+    /// products in the product.
     fn vectors(self) -> f64 {
         match self {
             Self::Product => 0.0,
@@ -59,7 +59,7 @@ impl Job {
         }
     }
 
-    /// Passes and sums besides the product: each is a launch.
+    /// Passes and sums besides the product, each of them a launch.
     fn launches(self) -> f64 {
         match self {
             Self::Product => 0.0,
@@ -69,33 +69,33 @@ impl Job {
     }
 }
 
-/// What a rank has to do for a product.
+/// The work of a rank for a product.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// Bytes that are moved to put what is sent in order; 0 where nothing is.
+    /// Bytes moved to pack sent elements; 0 if none are sent.
     pub pack: f64,
-    /// Bytes that the entries in columns of this rank move.
+    /// Bytes moved for the entries in this rank's columns.
     pub local: f64,
-    /// Bytes that the others move beside those; 0 where there are none, or many rows have such entries.
+    /// Bytes moved for the other entries beside those; 0 if there are none, or many rows have such entries.
     pub remote: f64,
-    /// Bytes that are moved after both to add up what came of them, or to multiply with what is not beside; 0 where there are
-    /// no other entries.
+    /// Bytes moved after both to add up the results, or for the product with other entries that did not run beside; 0 if
+    /// there are no other entries.
     pub add: f64,
-    /// Messages within the host that come, or that leave if those are more.
+    /// Messages within the host: received or sent ones, whichever are more.
     pub link_messages: f64,
-    /// Their bytes: those that come, or those that leave.
+    /// Bytes of these messages, received or sent.
     pub link_bytes: f64,
     /// The same between hosts.
     pub network_messages: f64,
     /// Their bytes.
     pub network_bytes: f64,
-    /// Bytes of a vector.
+    /// Bytes per vector.
     pub vector: f64,
 }
 
-/// What each rank has to do: the parts of a partition, on a machine with `gpus_per_host` ranks on each host.
+/// Returns the work of each rank: the parts of a partition, on a machine with `gpus_per_host` ranks per host.
 pub fn loads(statistics: &Statistics, storage: &Storage, gpus_per_host: usize) -> Vec<Load> {
-    /// Messages and elements, those that come and those that leave, within the host and between hosts.
+    /// Messages and elements, received and sent, within the host and between hosts.
     #[derive(Clone, Copy, Default)]
     struct Traffic([[[u64; 2]; 2]; 2]);
 
@@ -114,17 +114,17 @@ pub fn loads(statistics: &Statistics, storage: &Storage, gpus_per_host: usize) -
         let [vector, sent, halo] = [part.rows, part.sent, part.halo].map(|elements| elements as f64 * storage.value);
         let bytes = |elements: u64| elements as f64 * storage.value;
         let rows = part.remote_rows as f64;
-        // Entries, and what came once.
+        // Entries, and received elements once.
         let multiplied = storage.entry * part.remote_nnz as f64 + halo;
-        // y is read and written in rows with such entries; those are known by their numbers.
+        // y is read and written in rows with such entries, which are given by their numbers.
         let in_place = rows * (INDEX + 2.0 * storage.value);
         let (remote, add) = match part.multiplies_beside() {
-            // An offset and a sum for each row.
+            // An offset and a sum per row.
             true if rows > 0.0 => (multiplied + rows * (INDEX + storage.value), in_place + rows * storage.value),
             _ => (0.0, multiplied + in_place),
         };
         Load {
-            // Read and written, and the places of the elements.
+            // Read and written, plus the indices of the elements.
             pack: 2.0 * sent + INDEX * part.sent as f64,
             // x and y once each.
             local: storage.bytes(part.rows, part.nnz - part.remote_nnz) + 2.0 * vector,
@@ -140,7 +140,7 @@ pub fn loads(statistics: &Statistics, storage: &Storage, gpus_per_host: usize) -
     statistics.parts.iter().zip(traffic).map(load).collect()
 }
 
-/// What takes most of a time.
+/// The largest contribution to a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -148,13 +148,13 @@ pub enum Bound {
     Memory,
     /// Launches.
     Launches,
-    /// Messages within the host, however short.
+    /// Messages within the host, regardless of length.
     LinkLatency,
-    /// Their bytes.
+    /// Bytes of messages within the host.
     LinkBandwidth,
-    /// Messages between hosts, however short.
+    /// Messages between hosts, regardless of length.
     NetworkLatency,
-    /// Their bytes.
+    /// Bytes of messages between hosts.
     NetworkBandwidth,
     /// Sums over all ranks.
     AllReduce,
@@ -177,24 +177,24 @@ impl Display for Bound {
 /// The seconds of one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Phases {
-    /// Putting in order what is sent.
+    /// Packing sent elements.
     pub pack: f64,
-    /// The entries in columns of this rank, while elements are under way.
+    /// The entries in this rank's columns, while elements are in transit.
     pub local: f64,
-    /// Elements under way.
+    /// Elements in transit.
     pub exchange: f64,
     /// The other entries, after that and beside the local ones.
     pub remote: f64,
-    /// What is left to do with them.
+    /// Adding their products.
     pub add: f64,
-    /// Passes over vectors besides.
+    /// Other passes over vectors.
     pub vectors: f64,
-    /// Sums over all ranks, one after the other.
+    /// Consecutive sums over all ranks.
     pub sums: f64,
 }
 
 impl Load {
-    /// The constants that each phase is made of.
+    /// Returns the multiplicities of the constants in each phase.
     fn phases(&self, job: Job, machine: &Machine, ranks: usize) -> [(Phase, Terms); 7] {
         let mut phases = Phase::ALL.map(|phase| (phase, [0.0; TERMS]));
         let [pack, local, exchange, remote, add, vectors, sums] = &mut phases;
@@ -225,16 +225,16 @@ impl Load {
         phases
     }
 
-    /// How often each constant of the machine is in the time, of phases that are not hidden behind another one; and what
-    /// all phases take.
+    /// Returns the multiplicity of each of the machine's constants in the time, over the phases that are not hidden behind
+    /// another one, and the times of all phases.
     pub(super) fn terms(&self, job: Job, machine: &Machine, ranks: usize) -> (Terms, Phases) {
         let rates = machine.rates();
         let phases = self.phases(job, machine, ranks);
         let [pack, local, exchange, remote, add, vectors, sums] = phases.map(|(_, terms)| dot(&terms, &rates));
         let beside = pack + exchange + remote;
         let product = local.max(beside) + add;
-        // Of two that go on at the same time, the shorter one is hidden. Pipelined, the sums are under way while the matrix
-        // is multiplied.
+        // Of two concurrent phases, the shorter one is hidden. In the pipelined method, sums are concurrent with the
+        // product.
         let pipelined = job == Job::PipelinedCg;
         let is_hidden = |phase: Phase| match phase {
             Phase::Pack | Phase::Exchange | Phase::Remote => local >= beside || pipelined && product < sums,
@@ -271,20 +271,20 @@ pub(super) fn dot(terms: &Terms, rates: &Terms) -> f64 {
     terms.iter().zip(rates).map(|(term, rate)| term * rate).sum()
 }
 
-/// What something takes on all ranks.
+/// The time of a job on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// The time.
     pub seconds: f64,
-    /// What takes most of it on the slowest rank.
+    /// The largest contribution on the slowest rank.
     pub bound: Bound,
     /// The slowest rank.
     pub rank: usize,
-    /// What its phases take, hidden ones too.
+    /// The times of its phases, including hidden ones.
     pub phases: Phases,
 }
 
-/// What a job takes on ranks that have this to do: as long as the slowest of them.
+/// Predicts the time of a job on ranks with this work: that of the slowest rank.
 ///
 /// # Panics
 /// When there is no rank.
@@ -301,12 +301,12 @@ pub fn predict(job: Job, loads: &[Load], machine: &Machine) -> Prediction {
         (Bound::NetworkBandwidth, taken(&[term::NETWORK_BYTES])),
         (Bound::AllReduce, taken(&[term::SUMS, term::STEPS_IN_HOST, term::STEPS_BETWEEN_HOSTS])),
     ];
-    // Of equal ones the first.
+    // Of equal ones, the first.
     let (bound, _) = bounds.into_iter().rev().max_by(|left, right| left.1.total_cmp(&right.1)).unwrap_or(bounds[0]);
     Prediction { seconds: dot(&terms, &rates), bound, rank, phases }
 }
 
-/// The slowest rank, and what its time is made of.
+/// Returns the slowest rank, and the composition of its time.
 pub(super) fn slowest(job: Job, loads: &[Load], machine: &Machine) -> (usize, Terms, Phases) {
     let rates = machine.rates();
     let all = loads.iter().enumerate().map(|(rank, load)| {
@@ -359,7 +359,7 @@ mod tests {
         let bytes = 298.0 * 12.0 + 100.0 * (4.0 + 16.0);
         let alone = product(&statistics, &machine);
         assert_eq!((alone.seconds, alone.bound, alone.phases.exchange), (bytes, Bound::Memory, 0.0));
-        // No sum is taken of one rank.
+        // A single rank needs no sums.
         machine.all_reduce.start = 1e9;
         let loads = loads(&statistics, &Storage::csr(8), 2);
         assert_eq!(predict(Job::Cg, &loads, &machine).seconds, bytes + 11.0 * 800.0);
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn few_rows_of_others_are_multiplied_beside_the_local_ones() {
-        // Of 8 rows of a rank in the middle 2 have an entry of a neighbour: 2 entries, elements, offsets and sums.
+        // Of the 8 rows of an inner rank, 2 have an entry of a neighbour: 2 entries, elements, offsets and sums.
         let Prediction { phases, seconds, rank, .. } = product(&line(32, 4), &machine());
         assert_eq!((rank, phases.remote, phases.add), (2, 2.0 * (12.0 + 8.0 + 12.0), 2.0 * (20.0 + 8.0)));
         assert_eq!((phases.pack, phases.exchange), (40.0, 800.0));

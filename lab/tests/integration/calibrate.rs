@@ -9,12 +9,12 @@ use synthetic::Generator;
 const MACHINE: Machine =
     Machine { has_kernels: true, resident_threads: 132 * 2048, cache_bytes: 50 << 20, shared_bytes: None };
 
-/// A selection that depends on no file of the user.
+/// A selection that does not depend on the user's files.
 fn selection() -> Selection {
     Selection { store: None, ..Selection::default() }
 }
 
-/// Times that a model makes are what the fit finds, and it survives the file.
+/// The fit recovers the times of a model, and the file preserves them.
 #[test]
 fn a_calibration_is_fitted_and_kept() {
     let texts =
@@ -61,7 +61,7 @@ fn a_calibration_is_fitted_and_kept() {
         ("", "EOF"),
         ("{}", "missing field"),
         (&text.replacen("\"schema\": 2", "\"schema\": 99", 1), "a calibration of version 99, expected 2"),
-        (&negative, "seconds, expected none below 0"),
+        (&negative, "seconds, expected at least 0"),
         (&text[..text.len() / 2], "line"),
     ] {
         fs::write(&path, bad).unwrap();

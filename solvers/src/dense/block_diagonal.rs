@@ -1,4 +1,4 @@
-//! Matrices of dense blocks on the diagonal.
+//! Block-diagonal matrices with dense blocks.
 
 use std::marker::PhantomData;
 
@@ -15,42 +15,42 @@ use host::real::{Real, Scalar, parts_of, parts_of_mut};
 
 use super::sums::{Summation, with_summation};
 
-/// Rows of the largest block: a warp has a lane for each.
+/// Rows of the largest block: one lane of a warp per row.
 pub const LARGEST_BLOCK: usize = 32;
 
 /// Blocks that a CPU thread takes at a time.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// A square matrix of dense blocks on its diagonal, all of one size but for the last, which has the rows that are left.
+/// A square matrix with dense blocks on its diagonal, all of one size except the last, which has the remaining rows.
 pub struct BlockDiagonal<T: Real, M: Memory> {
     rows: usize,
     size: usize,
-    /// Block by block, column by column; 0 past the last row.
+    /// Block by block, each by columns; 0 past the last row.
     values: M::Buffer<T>,
 }
 
 impl<T: Real, M: Memory> BlockDiagonal<T, M> {
-    /// Moves the matrix to an executor: `size` · `size` values for each block, column by column, also for the last one,
-    /// where those past the last row are 0. O(rows · size) bytes.
+    /// Moves the matrix to an executor. There are `size` · `size` values per block, by columns; in the last block, those
+    /// past the last row are 0. O(rows · size) bytes.
     ///
     /// # Errors
-    /// When the size is not from 1 to [`LARGEST_BLOCK`], there are too many rows, the number of values is another, a value
+    /// When the size is not from 1 to [`LARGEST_BLOCK`], there are too many rows, the number of values is wrong, a value
     /// past the last row is not 0, or memory runs out.
     pub fn new<E: Executor<Memory = M>>(executor: &E, rows: usize, size: usize, values: Vec<T>) -> Result<Self, Error> {
         check_values(rows, size, &values)?;
         Ok(Self { rows, size, values: executor.upload(values)? })
     }
 
-    /// Puts other values, as for [`new`](Self::new), in the place of the old ones, which are kept where that fails.
+    /// Replaces the values, given as for [`new`](Self::new). On failure the old values are kept.
     ///
     /// # Errors
-    /// When the number of values is another, a value past the last row is not 0, memory runs out, or the device fails.
+    /// When the number of values is wrong, a value past the last row is not 0, memory runs out, or the device fails.
     pub fn update_values<E: Executor<Memory = M>>(&mut self, executor: &E, values: Vec<T>) -> Result<(), Error> {
         check_values(self.rows, self.size, &values)?;
         executor.copy(&executor.upload(values)?, &mut self.values)
     }
 
-    /// Rows of a block.
+    /// Returns the number of rows of a block.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -67,7 +67,7 @@ fn check_values<T: Real>(rows: usize, size: usize, values: &[T]) -> Result<(), E
     }
     let blocks = rows.div_ceil(size);
     check_length("the array of blocks", values.len(), blocks * size * size)?;
-    // Rows of the last block that there are not.
+    // Rows missing from the last block.
     let absent = blocks * size - rows;
     let last = &values[values.len() - if absent > 0 { size * size } else { 0 }..];
     let inside = |place: usize| place % size < size - absent && place / size < size - absent;
@@ -78,7 +78,7 @@ fn check_values<T: Real>(rows: usize, size: usize, values: &[T]) -> Result<(), E
     Ok(())
 }
 
-/// y ← B x for dense blocks on the diagonal of B; of complex vectors, for their real and imaginary parts.
+/// y ← B x for a block-diagonal B with dense blocks. For complex vectors, B multiplies their real and imaginary parts.
 pub struct BlockDiagonalProduct<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for BlockDiagonalProduct<T> {
@@ -90,7 +90,7 @@ impl<T: Scalar> Operation for BlockDiagonalProduct<T> {
         operands: BlockDiagonalOperands<'_, T, K::Memory>,
     ) -> Result<(), Error> {
         let launch = launch(operands, executor.device())?;
-        // SAFETY: the lengths were checked, the blocks keep their invariants, the arrays are borrowed, and y exclusively.
+        // SAFETY: the lengths were checked, the blocks keep their invariants, the arrays are borrowed, y exclusively.
         unsafe { executor.launch(&launch) }
     }
 
@@ -101,7 +101,7 @@ impl<T: Scalar> Operation for BlockDiagonalProduct<T> {
 
 /// The operands of [`BlockDiagonalProduct`].
 pub struct BlockDiagonalOperands<'a, T: Scalar, M: Memory> {
-    /// B, with a row for each part of an element.
+    /// B, with one row per part of an element.
     pub matrix: &'a BlockDiagonal<T::Real, M>,
     /// The vector that is multiplied.
     pub x: &'a M::Buffer<T>,
@@ -116,7 +116,7 @@ impl<T: Scalar, M: Memory> BlockDiagonalOperands<'_, T, M> {
     }
 }
 
-/// The launch of y ← B x.
+/// Returns the launch of y ← B x.
 fn launch<T: Scalar, M: Memory>(operands: BlockDiagonalOperands<'_, T, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
     let BlockDiagonalOperands { matrix, x, y } = operands;

@@ -1,5 +1,5 @@
-//! Products of blocks of vectors with each other, and combinations of their columns; of complex vectors, as blocks of their
-//! real and imaginary parts.
+//! Products of blocks of vectors with each other, and combinations of their columns. Complex vectors are handled as blocks
+//! of their real and imaginary parts.
 
 use std::marker::PhantomData;
 
@@ -29,7 +29,7 @@ impl<T: Scalar> Operation for GramProduct<T> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: GramOperands<'_, T, K::Memory>) -> Result<(), Error> {
         let launch = gram_launch(operands, executor.device())?;
-        // SAFETY: the lengths were checked, the arrays are borrowed, and the partial sums exclusively.
+        // SAFETY: the lengths were checked, the arrays are borrowed, the partial sums exclusively.
         launch.map_or(Ok(()), |launch| unsafe { executor.launch(&launch) })
     }
 
@@ -47,7 +47,7 @@ impl<T: Scalar> Operation for Combination<T> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: CombineOperands<'_, T, K::Memory>) -> Result<(), Error> {
         let launch = combine_launch(operands, executor.device())?;
-        // SAFETY: the lengths and slots were checked, the arrays are borrowed, and Y exclusively.
+        // SAFETY: the lengths and slots were checked, the arrays are borrowed, Y exclusively.
         unsafe { executor.launch(&launch) }
     }
 
@@ -76,10 +76,10 @@ pub(super) struct CombineOperands<'a, T: Scalar, M: Memory> {
 }
 
 impl<T: Scalar, M: Memory> GramOperands<'_, T, M> {
-    /// Checks the lengths, makes room for one sum of each product, and gives the number of products.
+    /// Checks the lengths, makes room for one sum per product, and returns the number of products.
     fn check(&mut self) -> Result<usize, Error> {
         check_length("a column of Y", self.y.rows, self.x.rows)?;
-        // Columns without rows can be any number.
+        // With zero columns, the number of rows is arbitrary.
         let products = self.x.columns.saturating_mul(self.y.columns);
         self.partial_sums.begin(products, 1)?;
         Ok(products)
@@ -98,7 +98,7 @@ impl<T: Scalar, M: Memory> CombineOperands<'_, T, M> {
     }
 }
 
-/// The launch of XᵀY; none if there are no products.
+/// Returns the launch of XᵀY; `None` if there are no products.
 fn gram_launch<T: Scalar, M: Memory>(
     mut operands: GramOperands<'_, T, M>,
     device: &Device,
@@ -115,7 +115,7 @@ fn gram_launch<T: Scalar, M: Memory>(
     let too_many =
         |_| Error::TooLarge { what: "number of tiles of XᵀY", value: tiles as u128, limit: i32::MAX as u128 };
     let tiles = i32::try_from(tiles).map_err(too_many)? as u32;
-    // About as many blocks as the device holds, shared among the tiles.
+    // About as many blocks as are resident on the device, shared among the tiles.
     let parts = (device.grid(u64::MAX).blocks / tiles).clamp(1, grid.blocks);
     partial_sums.begin(products, parts as usize)?;
     let kernel = Gram {
@@ -131,7 +131,7 @@ fn gram_launch<T: Scalar, M: Memory>(
     Ok(Some(Launch::new(grid, kernel)))
 }
 
-/// The launch of Y ← α X C + β Y.
+/// Returns the launch of Y ← α X C + β Y.
 fn combine_launch<T: Scalar, M: Memory>(operands: CombineOperands<'_, T, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
     let CombineOperands { alpha, x, coefficients, scalars, beta, mut y } = operands;
@@ -147,7 +147,7 @@ fn combine_launch<T: Scalar, M: Memory>(operands: CombineOperands<'_, T, M>, dev
         beta,
         y: y.part.global_parts_mut(),
     };
-    // Where there are no columns, the number of rows can be any.
+    // With zero columns, the number of rows is arbitrary.
     let work = if y.columns == 0 { 0 } else { rows };
     Ok(Launch::new(device.grid(work as u64), kernel))
 }
@@ -162,7 +162,7 @@ fn gram_on_host<T: Scalar, S: Summation>(mut operands: GramOperands<'_, T, HostM
     let (rows, x_columns) = (x.parts_of_column(), x.columns);
     let (x, y) = (x.part.parts(), y.part.parts());
     let chunks = rows.div_ceil(S::CHUNK);
-    // All products of a chunk one after the other.
+    // All products of a chunk are consecutive.
     let mut sums = zeros::<f64>(chunks.saturating_mul(products))?;
     parallel::chunks_mut(&mut sums, products.max(1), 1, &|(chunk, sums)| {
         let first = chunk * S::CHUNK;
@@ -176,7 +176,7 @@ fn gram_on_host<T: Scalar, S: Summation>(mut operands: GramOperands<'_, T, HostM
         }
     });
     for (number, total) in partial_sums.as_mut_slice()[..products].iter_mut().enumerate() {
-        // In the order of the chunks.
+        // In chunk order.
         *total = (0..chunks).map(|chunk| sums[chunk * products + number]).sum();
     }
     Ok(())

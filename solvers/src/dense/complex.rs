@@ -1,8 +1,8 @@
-//! Inner products and combinations with complex coefficients, by the kernels of real ones.
+//! Inner products and combinations with complex coefficients, by the real kernels.
 //!
-//! A block of complex vectors is one of real vectors of twice the length. Products of these are the real parts of xᴴ y, and
-//! the imaginary part of xᴴ y is the real part of xᴴ (−i y). So each vector is taken apart to (y, −i y) before a product, and
-//! what a combination takes with the real and the imaginary parts of its coefficients is put together after it.
+//! A block of complex vectors is a block of real vectors of twice the length. Products of these are the real parts of xᴴ y;
+//! the imaginary part of xᴴ y is the real part of xᴴ (−i y). Each vector is therefore split into (y, −i y) before a
+//! product. After a combination, the terms of the real and the imaginary parts of its coefficients are joined.
 
 use cuda_std::GpuScalar;
 use host::error::Error;
@@ -16,11 +16,11 @@ use host::{Layout, Multivector};
 use super::parts::{Columns, ColumnsMut, Multicolumn};
 use super::space::Space;
 
-/// The product with the matrix (I; −i I), which makes (y, −i y) of y.
+/// The product with the matrix (I; −i I), which splits y into (y, −i y).
 pub(crate) struct Apart<T: Scalar, E: Executor>(Plan<T, E>);
 
 impl<T: Scalar, E: Executor> Apart<T, E> {
-    /// For vectors of `rows` elements. Takes 2 values and 2 indices for each.
+    /// For vectors of `rows` elements. Takes 2 values and 2 indices per element.
     ///
     /// # Errors
     /// When there are too many elements, or memory runs out.
@@ -33,7 +33,7 @@ impl<T: Scalar, E: Executor> Apart<T, E> {
         Ok(Self(Plan::with_format(executor, matrix, Format::ELL)?))
     }
 
-    /// Queues (y, −i y) for each of `vectors` vectors in one array, as two columns each.
+    /// Queues (y, −i y) for each of `vectors` vectors in one array, as two columns per vector.
     ///
     /// # Errors
     /// When an array does not fit, or the device fails.
@@ -48,22 +48,22 @@ impl<T: Scalar, E: Executor> Apart<T, E> {
     }
 }
 
-/// What inner products of vectors of any type and combinations of their columns take: for real ones nothing.
+/// State for inner products of vectors of any type and combinations of their columns; empty for real vectors.
 pub(crate) struct Blocks<T: Scalar, E: Executor>(Option<Turning<T, E>>);
 
 struct Turning<T: Scalar, E: Executor> {
     executor: E,
     rows: usize,
     apart: Apart<T, E>,
-    /// The product with (I, i I), which makes v + i w of (v, w).
+    /// The product with (I, i I), which joins (v, w) to v + i w.
     together: Plan<T, E>,
-    /// Room for blocks of each size that is taken apart.
+    /// Workspace: one split block per block size.
     blocks: Vec<Multicolumn<T, E::Memory>>,
 }
 
 impl<T: Scalar, E: Executor> Blocks<T, E> {
-    /// With room for blocks Y of these numbers of columns. For complex vectors it takes 4 values and 4 indices for each of
-    /// the rows, and each block twice.
+    /// With room for blocks Y of each of these numbers of columns. For complex vectors it takes 4 values and 4 indices per
+    /// row, and twice the size of each block.
     ///
     /// # Errors
     /// When there are too many rows, or memory runs out.
@@ -88,8 +88,8 @@ impl<T: Scalar, E: Executor> Blocks<T, E> {
         Ok(Self(Some(turning)))
     }
 
-    /// Queues Xᴴ Y, where Y has `columns` columns; [`Space::finish`] returns the products. Product i, j is sum i + j ·
-    /// (columns of X) of real vectors. Of complex ones, its real part is sum i + 2 j · (columns of X), and its imaginary
+    /// Queues Xᴴ Y, where Y has `columns` columns; [`Space::finish`] returns the products. For real vectors, product i, j
+    /// is sum i + j · (columns of X). For complex ones, its real part is sum i + 2 j · (columns of X), and its imaginary
     /// part sum i + (2 j + 1) · (columns of X).
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl<T: Scalar, E: Executor> Blocks<T, E> {
         space.gram(x, turning.blocks[block].all())
     }
 
-    /// Queues Y ← α X C + β Y, where Y has `columns` columns; the coefficients lie where [`inner`](Self::inner) puts its
+    /// Queues Y ← α X C + β Y, where Y has `columns` columns; the coefficients are where [`inner`](Self::inner) puts its
     /// products. Complex vectors change even after a step has stopped the arithmetic.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl<T: Scalar, E: Executor> Blocks<T, E> {
 }
 
 impl<T: Scalar, E: Executor> Turning<T, E> {
-    /// The place of the block that has two columns for each of these.
+    /// Returns the index of the block with 2 · `columns` columns, which is allocated if missing.
     fn block(&mut self, columns: usize) -> Result<usize, Error> {
         let wanted = columns.saturating_mul(2);
         if let Some(place) = self.blocks.iter().position(|block| block.columns() == wanted) {
@@ -146,7 +146,7 @@ impl<T: Scalar, E: Executor> Turning<T, E> {
     }
 }
 
-/// The rows of a vector that is taken apart.
+/// Returns the number of rows of a split vector.
 fn twice(rows: usize) -> Result<usize, Error> {
     let (value, limit) = (rows as u128 * 2, LARGEST_DIMENSION as u128);
     if value > limit {
@@ -181,7 +181,7 @@ mod tests {
 
     type C = Complex<f64>;
 
-    /// 3 rows and `columns` columns of whole numbers.
+    /// 3 rows and `columns` columns of integers.
     fn block(columns: usize, seed: usize) -> Vec<C> {
         let part = |place: usize| (place * 7 + seed) as f64 % 5.0 - 2.0;
         (0..3 * columns).map(|place| C::new(part(place), part(place + 11))).collect()

@@ -23,7 +23,7 @@ impl<X: Real, Y: Real> Operation for MixedUpdate<X, Y> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: MixedOperands<'_, X, Y, K::Memory>) -> Result<(), Error> {
         let launch = launch(operands, executor.device())?;
-        // SAFETY: the lengths were checked, the arrays are borrowed, and y exclusively.
+        // SAFETY: the lengths were checked, the arrays are borrowed, y exclusively.
         unsafe { executor.launch(&launch) }
     }
 
@@ -32,8 +32,8 @@ impl<X: Real, Y: Real> Operation for MixedUpdate<X, Y> {
     }
 }
 
-/// The operands of [`MixedUpdate`], y ← α x + β y, computed in 64 bits
-/// and rounded once to y's precision. With β = 0, y is overwritten and never read.
+/// The operands of [`MixedUpdate`], y ← α x + β y, computed in 64 bits and rounded once to y's precision. With β = 0, y is
+/// overwritten and never read.
 pub struct MixedOperands<'a, X: Real, Y: Real, M: Memory> {
     /// The factor of x.
     pub alpha: f64,
@@ -45,7 +45,7 @@ pub struct MixedOperands<'a, X: Real, Y: Real, M: Memory> {
     pub y: &'a mut M::Buffer<Y>,
 }
 
-/// The launch of y ← α x + β y.
+/// Returns the launch of y ← α x + β y.
 fn launch<X: Real, Y: Real, M: Memory>(operands: MixedOperands<'_, X, Y, M>, device: &Device) -> Result<Launch, Error> {
     let MixedOperands { alpha, x, beta, y } = operands;
     check_length("y", y.len(), x.len())?;

@@ -1,8 +1,8 @@
-//! What solvers do with dense vectors, on every executor: passes over their elements, sums of products, arithmetic on
-//! those sums, and blocks of several vectors.
+//! Dense-vector operations of solvers, on every executor: passes over elements, sums of products, arithmetic on those sums,
+//! and blocks of several vectors.
 //!
-//! [`Space`] is the convenient way: it holds the scalars of a method, 64-bit numbers in the executor's memory, at places
-//! that are called slots. What is queued there is done in order and waits for nothing on the host:
+//! [`Space`] is the convenient interface. It holds the scalars of a method as 64-bit numbers in the executor's memory, in
+//! numbered slots. Operations queued there run in order, without waiting for the host:
 //!
 //! ```
 //! use solvers::dense::{Axpby, Dot, ONE, Space, Step};
@@ -23,12 +23,12 @@
 //! # }
 //! ```
 //!
-//! Passes, sums and coefficients are real. Complex vectors are taken as vectors of their real and imaginary parts, so that
-//! the sum of products x · y is the real part of xᴴ y.
+//! Passes, sums and coefficients are real. Complex vectors are treated as vectors of their real and imaginary parts, so the
+//! sum of products x · y is the real part of xᴴ y.
 //!
-//! The same call gives the same bits every time on the same device, and on the CPU for any number of threads. Once a
-//! [`Step`] has stopped the arithmetic, everything here leaves everything as it is, until the scalars are
-//! [set](Space::set) anew.
+//! The same call returns the same bits every time on the same device, and on the CPU for any number of threads. Once a
+//! [`Step`] has stopped the arithmetic, all operations here leave everything unchanged until the scalars are
+//! [set](Space::set) again.
 
 mod block_diagonal;
 mod columns;
@@ -43,7 +43,7 @@ pub use block_diagonal::LARGEST_BLOCK;
 pub(crate) use block_diagonal::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct};
 pub(crate) use complex::{Apart, Blocks};
 pub use gpu_kernels::dense::passes::{Axpby, Combined, Dot, DotAndSquare, Fill, Multiplied, Pass, Scaled, ScaledTwice};
-// Those that belong to one method.
+// Passes of a single method.
 #[doc(hidden)]
 pub use gpu_kernels::dense::passes::{
     BicgstabDirection, BicgstabUpdate, CgUpdate, Correction, EigenResidual, LanczosUpdate, MinresUpdate,

@@ -8,14 +8,14 @@ use host::executor::Executor;
 use host::memory::{Buffer, HostMemory, Memory};
 use host::real::{Scalar, parts_of, parts_of_mut};
 
-/// Consecutive elements of an array that is read.
+/// Consecutive elements of an array, for reading.
 pub struct Part<'a, T: Scalar, M: Memory> {
     array: &'a M::Buffer<T>,
     first: usize,
     length: usize,
 }
 
-/// Consecutive elements of an array that is written.
+/// Consecutive elements of an array, for writing.
 pub struct PartMut<'a, T: Scalar, M: Memory> {
     array: &'a mut M::Buffer<T>,
     first: usize,
@@ -36,19 +36,19 @@ impl<'a, T: Scalar, M: Memory> Part<'a, T, M> {
         Self { array, first: 0, length: array.len() }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub(super) fn len(&self) -> usize {
         self.length
     }
 
-    /// The real and imaginary parts of its elements.
+    /// Returns the real and imaginary parts of the elements.
     pub(super) fn global_parts(&self) -> Global<T::Real> {
         self.array.global_parts().after(self.first * T::PARTS)
     }
 }
 
 impl<'a, T: Scalar> Part<'a, T, HostMemory> {
-    /// The real and imaginary parts of its elements.
+    /// Returns the real and imaginary parts of the elements.
     pub(super) fn parts(&self) -> &'a [T::Real] {
         parts_of(&self.array[self.first..][..self.length])
     }
@@ -61,39 +61,39 @@ impl<'a, T: Scalar, M: Memory> PartMut<'a, T, M> {
         Self { array, first: 0, length }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub(super) fn len(&self) -> usize {
         self.length
     }
 
-    /// The real and imaginary parts of its elements.
+    /// Returns the real and imaginary parts of the elements.
     pub(super) fn global_parts_mut(&mut self) -> GlobalMut<T::Real> {
         self.array.global_parts_mut().after(self.first * T::PARTS)
     }
 }
 
 impl<T: Scalar> PartMut<'_, T, HostMemory> {
-    /// The real and imaginary parts of its elements.
+    /// Returns the real and imaginary parts of the elements.
     pub(super) fn parts_mut(&mut self) -> &mut [T::Real] {
         parts_of_mut(&mut self.array[self.first..][..self.length])
     }
 }
 
-/// Several vectors of the same length, one after the other in one array: the columns of a tall matrix.
+/// Several vectors of the same length, stored consecutively in one array: the columns of a tall matrix.
 pub struct Multicolumn<T: Scalar, M: Memory> {
     array: M::Buffer<T>,
     rows: usize,
     columns: usize,
 }
 
-/// Consecutive columns that are read.
+/// Consecutive columns, for reading.
 pub struct Columns<'a, T: Scalar, M: Memory> {
     pub(super) part: Part<'a, T, M>,
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
 
-/// Consecutive columns that are written.
+/// Consecutive columns, for writing.
 pub struct ColumnsMut<'a, T: Scalar, M: Memory> {
     pub(super) part: PartMut<'a, T, M>,
     pub(super) rows: usize,
@@ -101,7 +101,7 @@ pub struct ColumnsMut<'a, T: Scalar, M: Memory> {
 }
 
 impl<T: Scalar, M: Memory> Multicolumn<T, M> {
-    /// Columns of zeros.
+    /// Allocates columns of zeros.
     ///
     /// # Errors
     /// When memory runs out.
@@ -111,38 +111,38 @@ impl<T: Scalar, M: Memory> Multicolumn<T, M> {
         Ok(Self { array: executor.zeros(length)?, rows, columns })
     }
 
-    /// An array with the columns one after the other.
+    /// Takes an array with the columns stored consecutively.
     ///
     /// # Errors
-    /// When it is not `rows` times `columns` long.
+    /// When its length is not `rows` times `columns`.
     pub fn from_array(array: M::Buffer<T>, rows: usize, columns: usize) -> Result<Self, Error> {
         check_length("the block of vectors", array.len(), rows.saturating_mul(columns))?;
         Ok(Self { array, rows, columns })
     }
 
-    /// Number of elements of a column.
+    /// Returns the number of elements of a column.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The columns, one after the other: X and Y of a product with several columns.
+    /// Returns the columns, stored consecutively: X and Y of a product with several columns.
     pub fn array(&self) -> &M::Buffer<T> {
         &self.array
     }
 
-    /// Lets `write` write to [`array`](Self::array). Where that leaves an array of another length, which a vector of the
-    /// host can become, there are no columns any more.
+    /// Lets `write` write to [`array`](Self::array). If the array's length changes, which is possible on the host, no
+    /// columns remain.
     ///
     /// # Errors
-    /// Those of `write`, and when the array has another length then.
+    /// Those of `write`, and when the array's length has changed.
     pub fn write(&mut self, write: impl FnOnce(&mut M::Buffer<T>) -> Result<(), Error>) -> Result<(), Error> {
         let length = self.array.len();
-        // Without columns until the array is known to be as long as it was, which it is not where `write` panics.
+        // No columns until the array's length is verified, in case `write` panics.
         let shape = (std::mem::take(&mut self.rows), std::mem::take(&mut self.columns));
         let written = write(&mut self.array);
         let kept = check_length("the block of vectors", self.array.len(), length);
@@ -152,41 +152,41 @@ impl<T: Scalar, M: Memory> Multicolumn<T, M> {
         written.and(kept)
     }
 
-    /// One column; an empty part if there is no such column.
+    /// Returns one column; empty if there is no such column.
     pub fn column(&self, column: usize) -> Part<'_, T, M> {
         self.range(column..column.saturating_add(1)).part
     }
 
-    /// One column, to write to; an empty part if there is no such column.
+    /// Returns one column, for writing; empty if there is no such column.
     pub fn column_mut(&mut self, column: usize) -> PartMut<'_, T, M> {
         self.range_mut(column..column.saturating_add(1)).part
     }
 
-    /// Some of the columns: those of the range that there are.
+    /// Returns the columns of the range that exist.
     pub fn range(&self, range: Range<usize>) -> Columns<'_, T, M> {
         let (first, columns) = self.cut(range);
         let part = Part { array: &self.array, first: first * self.rows, length: columns * self.rows };
         Columns { part, rows: self.rows, columns }
     }
 
-    /// Some of the columns, to write to: those of the range that there are.
+    /// Returns the columns of the range that exist, for writing.
     pub fn range_mut(&mut self, range: Range<usize>) -> ColumnsMut<'_, T, M> {
         let (first, columns) = self.cut(range);
         let part = PartMut { array: &mut self.array, first: first * self.rows, length: columns * self.rows };
         ColumnsMut { part, rows: self.rows, columns }
     }
 
-    /// All columns.
+    /// Returns all columns.
     pub fn all(&self) -> Columns<'_, T, M> {
         self.range(0..self.columns)
     }
 
-    /// All columns, to write to.
+    /// Returns all columns, for writing.
     pub fn all_mut(&mut self) -> ColumnsMut<'_, T, M> {
         self.range_mut(0..self.columns)
     }
 
-    /// The first column of a range and their number.
+    /// Returns the first existing column of a range, and the number of columns.
     fn cut(&self, range: Range<usize>) -> (usize, usize) {
         let (first, end) = (range.start.min(self.columns), range.end.min(self.columns));
         (first, end.saturating_sub(first))
@@ -194,20 +194,20 @@ impl<T: Scalar, M: Memory> Multicolumn<T, M> {
 }
 
 impl<'a, T: Scalar, M: Memory> Columns<'a, T, M> {
-    /// Number of real and imaginary parts of a column. Of no columns, the rows can be any number.
+    /// Returns the number of real and imaginary parts of a column. With zero columns, the number of rows is arbitrary.
     pub(super) fn parts_of_column(&self) -> usize {
         self.rows.saturating_mul(T::PARTS)
     }
 
-    /// Their elements, one column after the other.
+    /// Returns the elements, by columns.
     pub fn part(self) -> Part<'a, T, M> {
         self.part
     }
 
-    /// An array that holds so many columns one after the other.
+    /// An array that holds `columns` columns consecutively.
     ///
     /// # Errors
-    /// When its length is not a multiple of their number.
+    /// When its length is not a multiple of `columns`.
     pub fn in_array(array: &'a M::Buffer<T>, columns: usize) -> Result<Self, Error> {
         Ok(Self { part: Part::whole(array), rows: rows_in(array.len(), columns)?, columns })
     }
@@ -219,15 +219,15 @@ impl<'a, T: Scalar, M: Memory> Columns<'a, T, M> {
 }
 
 impl<'a, T: Scalar, M: Memory> ColumnsMut<'a, T, M> {
-    /// Their elements, one column after the other.
+    /// Returns the elements, by columns.
     pub fn part(self) -> PartMut<'a, T, M> {
         self.part
     }
 
-    /// An array that holds so many columns one after the other.
+    /// An array that holds `columns` columns consecutively.
     ///
     /// # Errors
-    /// When its length is not a multiple of their number.
+    /// When its length is not a multiple of `columns`.
     pub fn in_array(array: &'a mut M::Buffer<T>, columns: usize) -> Result<Self, Error> {
         let rows = rows_in(array.len(), columns)?;
         Ok(Self { part: PartMut::whole(array), rows, columns })
@@ -240,7 +240,7 @@ impl<'a, T: Scalar, M: Memory> ColumnsMut<'a, T, M> {
     }
 }
 
-/// Rows of an array that holds so many columns one after the other.
+/// Returns the number of rows of an array that holds `columns` columns consecutively.
 fn rows_in(length: usize, columns: usize) -> Result<usize, Error> {
     let rows = length.checked_div(columns).unwrap_or(0);
     check_length("the block of vectors", length, rows * columns)?;

@@ -1,4 +1,4 @@
-//! Passes over the elements of vectors; of complex vectors, over their real and imaginary parts.
+//! Passes over the elements of vectors; for complex vectors, over their real and imaginary parts.
 
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +28,7 @@ impl<T: Scalar, P: Pass> Operation for PassOver<T, P> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: PassOperands<'_, T, P, K::Memory>) -> Result<(), Error> {
         let launch = launch(operands, executor.device())?;
-        // SAFETY: the lengths and slots were checked, the arrays are borrowed, and those that are written exclusively.
+        // SAFETY: the lengths and slots were checked, the arrays are borrowed, the written ones exclusively.
         unsafe { executor.launch(&launch) }
     }
 
@@ -43,18 +43,18 @@ pub(super) struct PassOperands<'a, T: Scalar, P: Pass, M: Memory> {
     pub(super) coefficients: [u32; MOST_COEFFICIENTS],
     /// The slots.
     pub(super) scalars: &'a M::Buffer<f64>,
-    /// The vectors that are only read.
+    /// The vectors that are read only.
     pub(super) read: &'a [Part<'a, T, M>],
     /// The vectors that are written.
     pub(super) written: &'a mut [PartMut<'a, T, M>],
-    /// Where the sums go.
+    /// The partial sums, which are written.
     pub(super) partial_sums: &'a mut PartialSums<M>,
-    /// The pass has no content.
+    /// The pass, as a type only.
     pub(super) pass: PhantomData<P>,
 }
 
 impl<T: Scalar, P: Pass, M: Memory> PassOperands<'_, T, P, M> {
-    /// Checks everything against the pass, and gives the number of parts of each vector.
+    /// Checks all operands against the pass, and returns the number of parts of each vector.
     fn check(&self) -> Result<usize, Error> {
         check_length("the list of vectors that are read", self.read.len(), P::READ)?;
         check_length("the list of vectors that are written", self.written.len(), P::WRITTEN)?;
@@ -70,7 +70,7 @@ impl<T: Scalar, P: Pass, M: Memory> PassOperands<'_, T, P, M> {
     }
 }
 
-/// The launch of a pass.
+/// Returns the launch of a pass.
 fn launch<T: Scalar, P: Pass, M: Memory>(
     operands: PassOperands<'_, T, P, M>,
     device: &Device,
@@ -94,7 +94,7 @@ fn launch<T: Scalar, P: Pass, M: Memory>(
     Ok(Launch::new(grid, kernel))
 }
 
-/// Runs a pass on the host. Sums do not depend on the number of threads.
+/// Runs a pass on the host. The sums do not depend on the number of threads.
 fn pass_on_host<T: Scalar, P: Pass, S: Summation>(operands: PassOperands<'_, T, P, HostMemory>) -> Result<(), Error> {
     let length = operands.check()?;
     let PassOperands { coefficients: slots, scalars, read, written, partial_sums, .. } = operands;
@@ -124,7 +124,7 @@ fn pass_on_host<T: Scalar, P: Pass, S: Summation>(operands: PassOperands<'_, T, 
     };
     let sums: Vec<[f64; MOST_SUMS]> = parallel::map(chunks.len(), 1, &sums_of_chunk)?;
     if P::SUMS > 0 {
-        // In the order of the chunks.
+        // In chunk order.
         let total = |number: usize| sums.iter().map(|sums| sums[number]).sum();
         partial_sums.set(&std::array::from_fn::<f64, MOST_SUMS, _>(total)[..P::SUMS])?;
     }

@@ -1,4 +1,4 @@
-//! The scalars of a method, and what is queued with them.
+//! The scalars of a method, and the operations queued with them.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub const ONE: u32 = 2;
 pub const MINUS_ONE: u32 = 3;
 /// The slot that holds 0.
 pub const ZERO: u32 = 4;
-/// The first slot that a method can use as it likes.
+/// The first slot for the method's own use.
 pub const FIRST_SLOT: u32 = 5;
 
 /// Arithmetic on slots, in an executor's memory.
@@ -35,7 +35,7 @@ pub struct Program<M: Memory> {
     slots: usize,
 }
 
-/// Scalars in an executor's memory, and the operations on vectors that go with them.
+/// Scalars in an executor's memory, and the vector operations that use them.
 pub struct Space<E: Executor> {
     executor: E,
     scalars: Vector<f64, E>,
@@ -43,13 +43,13 @@ pub struct Space<E: Executor> {
     /// See [`bytes_moved`](Self::bytes_moved).
     bytes_moved: u64,
     across: Option<Across<E>>,
-    /// The most sums of a pass.
+    /// The largest number of sums of a pass.
     most_sums: usize,
     /// See [`fusing`](Self::fusing).
     fuses: bool,
 }
 
-/// What it takes to add up sums of several ranks.
+/// State for adding up sums across ranks.
 struct Across<E: Executor> {
     ranks: Arc<dyn Ranks<E>>,
     /// A program without steps.
@@ -57,7 +57,7 @@ struct Across<E: Executor> {
     how: How<E>,
 }
 
-/// How the sums of several ranks are added up.
+/// How the sums of all ranks are added up.
 enum How<E: Executor> {
     /// By kernels.
     InMemory(Box<dyn SumsInMemory<E>>),
@@ -66,8 +66,8 @@ enum How<E: Executor> {
 }
 
 impl<E: Executor> Space<E> {
-    /// A space with so many slots, the [constant ones](FIRST_SLOT) among them, and room for `sums` sums of one pass or
-    /// products of one [`gram`](Self::gram), at least 4. Takes 8 bytes for each slot, and for each sum and block of the
+    /// Creates a space with `slots` slots, including the [constant ones](FIRST_SLOT), and room for `sums` sums of one pass
+    /// or products of one [`gram`](Self::gram), at least 4. Takes 8 bytes per slot, and 8 bytes per sum and block of the
     /// device's largest grid.
     ///
     /// # Errors
@@ -86,9 +86,8 @@ impl<E: Executor> Space<E> {
         })
     }
 
-    /// The same for vectors that are divided among ranks, if there are any: sums are then those over all of them. Each
-    /// [`finish`](Self::finish) waits for the other ranks, unless they add up sums
-    /// [in memory](Ranks::sums_in_memory).
+    /// The same for vectors divided among ranks, if any: sums are then over all ranks. Each [`finish`](Self::finish) waits
+    /// for the other ranks, unless they add up sums [in memory](Ranks::sums_in_memory).
     ///
     /// # Errors
     /// When a rank fails, or memory runs out.
@@ -103,17 +102,17 @@ impl<E: Executor> Space<E> {
         Ok(self)
     }
 
-    /// Whether [`product`](Self::product) lets operators add up the sums: by default it does.
+    /// Sets whether [`product`](Self::product) lets operators add up the sums, which is the default.
     pub(crate) fn fusing(self, fuses: bool) -> Self {
         Self { fuses, ..self }
     }
 
-    /// Elements that a vector has on all ranks, where it has `on_this` on this one.
+    /// Returns the number of elements of a vector on all ranks, given that this rank has `on_this`.
     pub fn elements(&self, on_this: usize) -> usize {
         self.across.as_ref().map_or(on_this, |across| across.ranks.elements())
     }
 
-    /// Whether something is so on any rank; what may differ from rank to rank, such as the time.
+    /// Returns whether `is` is true on any rank: for conditions that may differ between ranks, such as time.
     ///
     /// # Errors
     /// When a rank fails.
@@ -128,17 +127,18 @@ impl<E: Executor> Space<E> {
         }
     }
 
-    /// The executor.
+    /// Returns the executor.
     pub fn executor(&self) -> &E {
         &self.executor
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slots(&self) -> usize {
         self.scalars.len()
     }
 
-    /// Bytes of vectors that everything queued so far reads and writes. A vector that is given twice counts twice.
+    /// Returns the bytes of vectors read and written by everything queued so far. A vector that is passed twice counts
+    /// twice.
     pub fn bytes_moved(&self) -> u64 {
         self.bytes_moved
     }
@@ -148,7 +148,7 @@ impl<E: Executor> Space<E> {
         self.bytes_moved = self.bytes_moved.saturating_add(bytes as u64);
     }
 
-    /// All scalars, as they are when everything queued is done: waits for that.
+    /// Returns all scalars after all queued work. Blocks until it has finished.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
@@ -156,8 +156,8 @@ impl<E: Executor> Space<E> {
         self.executor.download(&self.scalars)
     }
 
-    /// Sets some scalars, each given by its slot, and all others but the constant ones to 0: the status as well, so that
-    /// what was stopped goes on. Waits for everything queued.
+    /// Sets some scalars, each given by its slot, and all others except the constant ones to 0, including the status, so
+    /// that stopped arithmetic resumes. Blocks until all queued work has finished.
     ///
     /// # Errors
     /// When there is no such slot, memory runs out, or the device fails.
@@ -171,8 +171,8 @@ impl<E: Executor> Space<E> {
         Ok(())
     }
 
-    /// Makes the status 0, so that what was stopped goes on, and leaves the other scalars as they are. Whether it was
-    /// stopped. Waits for everything queued.
+    /// Sets the status to 0, so that stopped arithmetic resumes, and keeps the other scalars. Returns whether it was
+    /// stopped. Blocks until all queued work has finished.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
@@ -186,8 +186,7 @@ impl<E: Executor> Space<E> {
     /// Moves a program into the executor's memory.
     ///
     /// # Errors
-    /// When a step needs a slot that there is not, stops with the code 0, or records in a ring of no slots, or memory
-    /// runs out.
+    /// When a step needs a missing slot, stops with code 0, or records in an empty ring, or memory runs out.
     pub fn program(&self, steps: &[Step]) -> Result<Program<E::Memory>, Error> {
         let mut needed = 1;
         for step in steps {
@@ -201,8 +200,8 @@ impl<E: Executor> Space<E> {
         Ok(Program { words: self.executor.upload(words)?, slots: needed })
     }
 
-    /// Queues a pass over whole vectors, of complex ones over their real and imaginary parts. How many coefficients (given
-    /// by their slots) and vectors it takes is checked when it is compiled. Its sums are there after
+    /// Queues a pass over whole vectors; for complex ones, over their real and imaginary parts. The numbers of coefficients
+    /// (given by their slots) and vectors are checked at compile time. The sums are available after
     /// [`finish`](Self::finish).
     ///
     /// # Errors
@@ -249,8 +248,8 @@ impl<E: Executor> Space<E> {
         })
     }
 
-    /// Queues y ← A x, and w · y and, with `squares`, y · y as the sums of a [`pass`](Self::pass): in one go where the
-    /// operator can do that.
+    /// Queues y ← A x, then w · y and, with `squares`, y · y as the sums of a [`pass`](Self::pass): in one launch if the
+    /// operator supports it.
     ///
     /// # Errors
     /// When a vector does not fit, or the device fails.
@@ -273,9 +272,9 @@ impl<E: Executor> Space<E> {
         }
     }
 
-    /// Queues XᵀY for blocks of columns of the same length, by [`TILE`](gpu_kernels::dense::columns::TILE) columns of
-    /// each at a time: O(rows · columns of X · columns of Y). The products are there after [`finish`](Self::finish):
-    /// product i, j of column i of X and j of Y is sum i + j · (columns of X).
+    /// Queues XᵀY for blocks of columns of the same length, in tiles of [`TILE`](gpu_kernels::dense::columns::TILE) columns
+    /// of each: O(rows · columns of X · columns of Y). The products are available after [`finish`](Self::finish): product
+    /// i, j of column i of X and j of Y is sum i + j · (columns of X).
     ///
     /// # Errors
     /// When the columns' lengths differ, there are more products than the space has room for, memory runs out, or the
@@ -309,8 +308,8 @@ impl<E: Executor> Space<E> {
         self.executor.run::<Combination<T>>(CombineOperands { alpha, x, coefficients, scalars: &self.scalars, beta, y })
     }
 
-    /// Queues the end of the sums of the last pass or [`gram`](Self::gram): the first goes to slot `target`, the others
-    /// to the slots after it; then the program runs.
+    /// Queues the final summation of the last pass or [`gram`](Self::gram): the first sum goes to slot `target`, the others
+    /// to the slots after it. Then the program runs.
     ///
     /// # Errors
     /// When there is no such slot, a rank fails, or the device fails.
@@ -327,8 +326,8 @@ impl<E: Executor> Space<E> {
         })
     }
 
-    /// [`finish`](Self::finish), with `work` queued before other ranks are waited for, where there are any: whether that was
-    /// done. The work does not need the sums or what the program makes of them.
+    /// [`finish`](Self::finish), with `work` queued before waiting for other ranks, if any. Returns whether the work was
+    /// queued. The work must not need the sums or results of the program.
     ///
     /// # Errors
     /// As for [`finish`](Self::finish), and those of the work.
@@ -345,7 +344,7 @@ impl<E: Executor> Space<E> {
         self.finish_across(target, program, work).map(|()| true)
     }
 
-    /// Ends the sums of the last pass, does the work, adds up the sums of all ranks, and runs the program.
+    /// Completes the sums of the last pass, does the work, adds up the sums of all ranks, and runs the program.
     fn finish_across(
         &mut self,
         target: u32,
@@ -366,7 +365,7 @@ impl<E: Executor> Space<E> {
             How::InMemory(sums) => {
                 executor.run::<FinishPass>(own(FIRST_SUM, sums.own()))?;
                 sums.announce()?;
-                // Others wait for this rank even if its work fails.
+                // Other ranks wait for this one even if its work fails.
                 let done = work();
                 let gathered = sums.gather()?;
                 let (program, slots) = (&program.words, program.slots);
@@ -376,11 +375,11 @@ impl<E: Executor> Space<E> {
             }
             How::OnHost(on_host) => {
                 executor.run::<FinishPass>(own(target, &mut *scalars))?;
-                // Up to the last sum: the status is the first of all.
+                // Up to the last sum: the status comes first.
                 let sums = target as usize..target as usize + partial_sums.sums();
                 let on_host = &mut on_host[..sums.end];
                 executor.read_during(scalars, 0, on_host, work)?;
-                // The arithmetic is the same on all ranks, and so either all have stopped or none has.
+                // The arithmetic is the same on all ranks, so either all have stopped or none has.
                 if on_host[STATUS as usize] == 0.0 {
                     let on_host = &mut on_host[sums];
                     ranks.sum(on_host)?;
@@ -391,7 +390,7 @@ impl<E: Executor> Space<E> {
         }
     }
 
-    /// Queues a program alone.
+    /// Queues a program without sums.
     ///
     /// # Errors
     /// When the device fails.
@@ -406,12 +405,12 @@ impl<E: Executor> Space<E> {
     }
 }
 
-/// Bytes of parts of these lengths.
+/// Returns the total size in bytes of parts of these lengths.
 fn bytes<T: Scalar>(lengths: impl IntoIterator<Item = usize>) -> u64 {
     lengths.into_iter().map(|length| (length * size_of::<T>()) as u64).sum()
 }
 
-/// Slots with nothing but the constant ones.
+/// Slots with only the constants set.
 fn constants(slots: u32) -> Result<Vec<f64>, Error> {
     let mut scalars = zeros::<f64>(slots.max(FIRST_SLOT) as usize)?;
     scalars[ONE as usize] = 1.0;

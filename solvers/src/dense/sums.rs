@@ -1,4 +1,4 @@
-//! Partial sums, their sums, and the program that goes on from there.
+//! Partial sums, their totals, and the program that follows.
 
 use cuda_std::Global;
 use cuda_std::launch::{Grid, Launch};
@@ -15,7 +15,7 @@ use host::verify::Accumulator;
 
 use crate::ranks::Gathered;
 
-/// Adds up what a pass left of its sums, and runs a program on the scalars.
+/// Adds up the partial sums of a pass, and runs a program on the scalars.
 pub(super) struct FinishPass;
 
 impl Operation for FinishPass {
@@ -24,7 +24,7 @@ impl Operation for FinishPass {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: SumOperands<'_, K::Memory>) -> Result<(), Error> {
         let launch = launch(operands, executor.device())?;
-        // SAFETY: the slots were checked, the arrays are borrowed, the scalars exclusively, and a program keeps to the
+        // SAFETY: the slots were checked, the arrays are borrowed, the scalars exclusively, and a program accesses only the
         // slots that it was checked for.
         unsafe { executor.launch(&launch) }
     }
@@ -36,7 +36,7 @@ impl Operation for FinishPass {
 
 /// The operands of [`FinishPass`].
 pub(super) struct SumOperands<'a, M: Memory> {
-    /// What the last pass left; `None` if the program is all that is to be done.
+    /// Partial sums of the last pass; `None` to run only the program.
     pub(super) partial_sums: Option<&'a PartialSums<M>>,
     /// The slot of the first sum.
     pub(super) target: u32,
@@ -67,7 +67,7 @@ impl<M: Memory> SumOperands<'_, M> {
     }
 }
 
-/// Adds up the sums of ranks in their order, and runs a program on the scalars.
+/// Adds up the sums of the ranks in rank order, and runs a program on the scalars.
 pub(super) struct FinishRanks;
 
 impl Operation for FinishRanks {
@@ -113,7 +113,7 @@ impl Operation for FinishRanks {
 /// The operands of [`FinishRanks`].
 pub(super) struct RankOperands<'a, M: Memory> {
     pub(super) gathered: Gathered<'a, M>,
-    /// How many sums there are.
+    /// Number of sums.
     pub(super) sums: usize,
     /// Without partial sums.
     pub(super) rest: SumOperands<'a, M>,
@@ -138,11 +138,11 @@ fn check_room(what: &'static str, found: usize, needed: usize) -> Result<(), Err
     if found < needed { check_length(what, found, needed) } else { Ok(()) }
 }
 
-/// The launch that adds up sums and runs a program.
+/// Returns the launch that adds up sums and runs a program.
 fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
     let sums = operands.sums() as u32;
-    // Nothing to add up is work for one warp.
+    // Without sums, one warp suffices.
     let most = if sums == 0 { WARP_LANES } else { device.threads_per_multiprocessor.clamp(WARP_LANES, 1024) };
     let warps = 1 << (most / WARP_LANES).ilog2();
     let warps_per_sum = 1 << (warps / sums.clamp(1, warps)).ilog2();
@@ -187,22 +187,22 @@ fn finish_on_host(operands: SumOperands<'_, HostMemory>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A way to add up products on the host.
+/// A method of adding up products on the host.
 pub(crate) trait Summation: Default + Copy + Send {
-    /// Elements of a vector that are added up one after the other; the rest is done in parallel.
+    /// Elements of a vector that are added up sequentially; chunks run in parallel.
     const CHUNK: usize;
 
-    /// Adds `a * b`, the product that belongs to element `place` of a vector.
+    /// Adds `a * b`, the product for element `place` of a vector.
     fn add(&mut self, place: usize, a: f64, b: f64);
 
-    /// The sum.
+    /// Returns the sum.
     fn value(&self) -> f64;
 
-    /// α times the sum + β y; with β = 0, `y` is not looked at.
+    /// Returns α times the sum + β y; with β = 0, `y` is ignored.
     fn combine<T: Real>(&self, alpha: T, beta: T, y: T) -> T;
 }
 
-/// Chains that do not wait for each other, in parallel.
+/// Independent chains of additions, in parallel.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Plain([f64; Self::CHAINS]);
 
@@ -248,7 +248,7 @@ impl Summation for Compensated {
     }
 }
 
-/// Does something on the host with the [`Summation`] of an [`Arithmetic`], as type `$S`.
+/// Evaluates an expression on the host with the [`Summation`] of an [`Arithmetic`] as type `$S`.
 macro_rules! with_summation {
     ($arithmetic:expr, $S:ident => $result:expr) => {
         match $arithmetic {

@@ -7,10 +7,10 @@ use host::real::Scalar;
 
 use crate::preconditioner::inverse_of;
 
-/// Pivots below this share of the largest entry are taken for 0, times the number of rows and the unit roundoff.
+/// Pivots up to this factor times the number of rows, the unit roundoff and the largest entry count as 0.
 const SMALL_PIVOT: f64 = 100.0;
 
-/// The inverse of a matrix of few rows, with all its entries; of a singular one, the pseudo-inverse. O(rows³).
+/// Returns the inverse of a small matrix, as a dense one; the pseudo-inverse if it is singular. O(rows³).
 ///
 /// # Errors
 /// When an entry is not finite, or memory runs out.
@@ -33,7 +33,7 @@ pub(super) fn inverse<W: Scalar<Real = f64>>(matrix: &Csr<W>) -> Result<Csr<W>, 
     Csr::try_new(rows, rows, offsets, columns, inverse.elements)
 }
 
-/// A dense matrix, row by row. Not that of a library, which would abort where memory runs out.
+/// A dense matrix, by rows. Not a library's type, which would abort when memory runs out.
 struct Dense<W> {
     rows: usize,
     columns: usize,
@@ -53,7 +53,7 @@ impl<W: Scalar<Real = f64>> Dense<W> {
         &self.elements[row * self.columns..][..self.columns]
     }
 
-    /// The conjugate transpose.
+    /// Returns the conjugate transpose.
     fn adjoint(&self) -> Result<Self, Error> {
         let mut adjoint = Self::zeros(self.columns, self.rows)?;
         for row in 0..self.rows {
@@ -76,8 +76,8 @@ impl<W: Scalar<Real = f64>> Dense<W> {
     }
 }
 
-/// A with its rows and columns in another order is L D U, where L has ones on and U on its diagonal: Gaussian elimination
-/// with complete pivoting, which finds the rank.
+/// A with permuted rows and columns is L D U, where L and U have ones on their diagonals: Gaussian elimination with
+/// complete pivoting, which reveals the rank.
 struct Factors<W> {
     rows: Vec<u32>,
     columns: Vec<u32>,
@@ -99,7 +99,7 @@ impl<W: Scalar<Real = f64>> Factors<W> {
             for row in step..size {
                 for (column, element) in dense.row(row).iter().enumerate().skip(step) {
                     let [re, im] = element.parts();
-                    // Which is within a root of 2 of the magnitude, and cheaper.
+                    // Within a factor √2 of the magnitude, and cheaper.
                     let magnitude = re.abs().max(im.abs());
                     if magnitude > largest {
                         (largest, place) = (magnitude, (row, column));
@@ -135,7 +135,7 @@ impl<W: Scalar<Real = f64>> Factors<W> {
         Ok(Self { rows, columns, pivots, triangles: dense })
     }
 
-    /// A⁻¹ for a matrix of full rank; nothing but zeros for another one.
+    /// Returns A⁻¹ for a matrix of full rank; zeros for any other.
     fn inverse(&self) -> Result<Dense<W>, Error> {
         let size = self.triangles.rows;
         let mut inverse = Dense::zeros(size, size)?;
@@ -161,7 +161,8 @@ impl<W: Scalar<Real = f64>> Factors<W> {
         Ok(inverse)
     }
 
-    /// A⁺ = Uᴴ (U Uᴴ)⁻¹ D⁻¹ (Lᴴ L)⁻¹ Lᴴ for a matrix of lower rank, of which L has the columns and U the rows.
+    /// Returns A⁺ = Uᴴ (U Uᴴ)⁻¹ D⁻¹ (Lᴴ L)⁻¹ Lᴴ for a rank-deficient matrix, where L has as many columns, and U as many
+    /// rows, as the rank.
     fn pseudo_inverse(&self) -> Result<Dense<W>, Error> {
         let (size, rank) = (self.triangles.rows, self.pivots.len());
         let (mut lower, mut upper) = (Dense::zeros(size, rank)?, Dense::zeros(rank, size)?);
@@ -198,7 +199,7 @@ fn inverse_of_dense<W: Scalar<Real = f64>>(dense: Dense<W>) -> Result<Dense<W>, 
         _ => factors.pseudo_inverse()?,
     };
     if hermitian {
-        // To the last bit, as methods for Hermitian matrices want it.
+        // Exactly Hermitian, as methods for Hermitian matrices require.
         for row in 0..size {
             for column in 0..=row {
                 let mean = W::from_f64(0.5) * (*inverse.at(row, column) + inverse.at(column, row).conjugate());
@@ -231,7 +232,7 @@ mod tests {
         left.iter().map(|row| (0..right[0].len()).map(|column| element(row, column)).collect()).collect()
     }
 
-    /// A A⁺ A = A, A⁺ A A⁺ = A⁺.
+    /// A A⁺ A = A and A⁺ A A⁺ = A⁺.
     fn check<W: Scalar<Real = f64>>(rows: usize, entries: &[(u32, u32, W)]) {
         let rows_of: Vec<_> = entries.iter().map(|entry| entry.0).collect();
         let columns: Vec<_> = entries.iter().map(|entry| entry.1).collect();

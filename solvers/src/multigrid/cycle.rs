@@ -25,25 +25,26 @@ pub(crate) struct Amg<T: Scalar, E: Executor> {
     made: Made<T, E>,
 }
 
-/// What it is made with.
+/// The settings of the setup.
 struct Settings<T> {
     multigrid: Multigrid,
     options: PreconditionerOptions,
     near_null_space: NearNullSpace<T>,
 }
 
-/// What is made of a matrix.
+/// The result of the setup.
 struct Made<T: Scalar, E: Executor> {
     levels: Vec<Placed<T, E>>,
     space: Space<E>,
     report: MultigridReport,
 }
 
-/// Makes the levels on the executor. Takes their matrices there, and 5 vectors for each level, of K-cycles 10; while it makes
-/// them, in 64 bits, and three times the largest product. Takes the matrix in 64 bits on the host, unless it has them.
+/// Sets up the levels on the executor. Takes their matrices there, and 5 vectors per level, or 10 for K-cycles; during the
+/// setup, the matrices in 64 bits and three times the largest product. On the host it takes the matrix in 64 bits, unless
+/// it already has 64 bits.
 ///
 /// # Errors
-/// Those of [`Hierarchy::new`]; when an option means nothing, memory runs out, or the device fails.
+/// Those of [`Hierarchy::new`]; when an option is invalid, memory runs out, or the device fails.
 pub(crate) fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -58,10 +59,10 @@ pub(crate) fn recipe<T: Scalar, E: Executor>(
     Ok(Recipe { inverse: Box::new(inverse), symmetric: false, scalars: vec![] })
 }
 
-/// A level, as a cycle uses it.
+/// A level in the form that a cycle uses.
 pub(super) enum Placed<T: Scalar, E: Executor> {
     Smoothed(Box<PlacedSmoothed<T, E>>),
-    /// The inverse of the last one.
+    /// The inverse of the last level.
     Inverse(Box<Plan<T, E>>),
 }
 
@@ -76,7 +77,7 @@ pub(super) struct PlacedSmoothed<T: Scalar, E: Executor> {
     step: Vector<T, E>,
 }
 
-/// The way to a coarser level, and its right-hand side and solution.
+/// The transfers to and from a coarser level, and its right-hand side and solution.
 struct Below<T: Scalar, E: Executor> {
     prolongation: Plan<T, E>,
     restriction: Plan<T, E>,
@@ -87,7 +88,7 @@ struct Below<T: Scalar, E: Executor> {
 }
 
 impl<T: Scalar, E: Executor> Amg<T, E> {
-    /// Multigrid whose coarse levels represent constants, of each unknown of a node.
+    /// Creates multigrid whose coarse levels represent the constants of each unknown of a node.
     ///
     /// # Errors
     /// As for [`recipe`].
@@ -127,7 +128,7 @@ impl<T: Scalar, E: Executor> Made<T, E> {
         let inner = |level: usize| FIRST_SLOT + of_smoothers + INNER_SLOTS * level as u32;
         let mut space = Space::new(executor, inner(rows.len()), 1)?;
         let format = options.format.or(executor.device().has_kernels().then_some(Format::Auto));
-        // An update makes everything anew.
+        // An update sets everything up again.
         let mut options = PreconditionerOptions { format, updates: false, ..*options };
         if multigrid.values != ValueStorage::Full {
             options.values = multigrid.values;
@@ -153,7 +154,7 @@ impl<T: Scalar, E: Executor> Made<T, E> {
                 Solved::Smoothed(smoothed) => {
                     match &smoothed.transfers {
                         Some(transfers) => of_level.prolongation_nnz = transfers.prolongation.nnz(),
-                        None => of_level.coarsest = Some("by smoothing, as it cannot be made coarser"),
+                        None => of_level.coarsest = Some("by smoothing, because it cannot be coarsened"),
                     }
                     if !matches!(multigrid.smoother, Smoother::L1Jacobi(_)) {
                         of_level.largest_eigenvalue = Some(smoothed.largest);
@@ -161,7 +162,7 @@ impl<T: Scalar, E: Executor> Made<T, E> {
                     let slots = FIRST_SLOT + 2 * multigrid.smoother.steps() * number as u32;
                     let factors = multigrid.smoother.factors(smoothed.largest);
                     scalars.extend((slots..).zip(factors.into_iter().flatten()));
-                    // Two steps on a level that is solved directly are one too many.
+                    // A level that is solved directly needs no second step.
                     let below_is_level = number + 2 < rows.len();
                     let place = Place {
                         same: same.filter(|_| number == 0),
@@ -185,8 +186,8 @@ impl<T: Scalar, E: Executor> Made<T, E> {
     }
 }
 
-/// The matrix in 64 bits and in the executor's memory, each row sorted and no column twice in it: a copy of `same`, if it is so
-/// already.
+/// Returns the matrix in 64 bits in the executor's memory, with sorted rows without duplicate columns: a copy of `same`, if
+/// it is in this form already.
 fn widened<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -214,11 +215,11 @@ fn times_of(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
     ]
 }
 
-/// What a smoothed level is told of the others.
+/// The data that a smoothed level needs from the others.
 struct Place<'a, T: Scalar> {
-    /// Its matrix, where the host has it.
+    /// The level's matrix, if it is on the host.
     same: Option<&'a Csr<T>>,
-    /// Its first slot for the smoother's factors.
+    /// The first slot for the smoother's factors.
     slots: u32,
     /// Steps of the smoother.
     steps: u32,
@@ -262,7 +263,7 @@ impl<T: Scalar, E: Executor> PlacedSmoothed<T, E> {
         })
     }
 
-    /// All steps of the smoother: afterwards x lacks nothing, and the residual the last step.
+    /// Takes all steps of the smoother. Afterwards x is complete, and the residual lacks the last step.
     fn smooth(
         &mut self,
         space: &mut Space<E>,
@@ -279,13 +280,13 @@ impl<T: Scalar, E: Executor> PlacedSmoothed<T, E> {
         Ok(())
     }
 
-    /// Takes the last step out of the residual.
+    /// Updates the residual for the last step.
     fn update_residual(&mut self) -> Result<(), Error> {
         self.matrix.apply(-T::ONE, &self.step, T::ONE, &mut self.residual)
     }
 }
 
-/// x ← x + M (b − A x) for the first of the levels, from x = 0 if there is no guess.
+/// x ← x + M (b − A x) for the first of the levels, starting from x = 0 if there is no guess.
 pub(super) fn visit<T: Scalar, E: Executor>(
     levels: &mut [Placed<T, E>],
     space: &mut Space<E>,
@@ -337,7 +338,7 @@ impl<T: Scalar, E: Executor> Inverse<T, E> for Amg<T, E> {
         Ok(())
     }
 
-    /// A cycle takes some ten times as long as a look.
+    /// A cycle takes about ten times as long as a check by the host.
     fn iterations_between_looks(&self) -> Option<u32> {
         Some(2)
     }

@@ -1,4 +1,4 @@
-//! What the tests of kernels are made of.
+//! Fixtures for the tests of kernels.
 
 use host::device::Tuning;
 use host::executor::Emulated;
@@ -7,7 +7,7 @@ use host::real::Scalar;
 
 use super::graph::{Graph, Nodes};
 
-/// Emulators of several sizes and orders; none under Miri, which has no lanes.
+/// Emulators of several sizes and execution orders; none under Miri, which has no lanes.
 pub(super) fn emulators() -> impl Iterator<Item = Emulated> {
     let sizes = [(1, 2, 32), (2, 3, 64), (3, 40, 32)];
     let sizes = sizes.into_iter().filter(|_| !cfg!(miri));
@@ -16,13 +16,13 @@ pub(super) fn emulators() -> impl Iterator<Item = Emulated> {
     })
 }
 
-/// A number that says nothing of the one that it is made of.
+/// A hash of a number.
 pub(super) fn mixed(number: u64) -> u64 {
     let number = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (number ^ number >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
 }
 
-/// A number from -1 to 1, or a complex one of such parts.
+/// A number from -1 to 1, or a complex one with such parts.
 pub(super) fn value<W: Scalar>(number: u64) -> W {
     let part = |number: u64| (mixed(number) % 20_001) as f64 / 10_000.0 - 1.0;
     W::from_parts(part(2 * number), part(2 * number + 1))
@@ -33,7 +33,7 @@ pub(super) fn bits<W: Scalar>(numbers: &[W]) -> Vec<[u64; 2]> {
     numbers.iter().map(|number| number.parts().map(f64::to_bits)).collect()
 }
 
-/// The two matrices have the same pattern and the same bits.
+/// Asserts that both matrices have the same pattern and the same bits.
 pub(super) fn assert_same<W: Scalar>(found: &Csr<W>, expected: &Csr<W>) {
     assert_eq!((found.rows(), found.columns()), (expected.rows(), expected.columns()));
     assert!((0..=found.rows()).all(|row| found.row_offsets().get(row) == expected.row_offsets().get(row)));
@@ -42,7 +42,7 @@ pub(super) fn assert_same<W: Scalar>(found: &Csr<W>, expected: &Csr<W>) {
     assert_eq!(bits(found.values()), bits(expected.values()));
 }
 
-/// The five points of Laplace's equation on a square of this many rows.
+/// The five-point stencil of Laplace's equation on a square of `side` rows.
 pub(super) fn grid<W: Scalar>(side: u32) -> Csr<W> {
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     for row in 0..side * side {
@@ -64,8 +64,7 @@ pub(super) fn grid<W: Scalar>(side: u32) -> Csr<W> {
     Csr::try_from_triplets(size, size, &rows, &columns, &values).unwrap()
 }
 
-/// A square matrix of some entries anywhere, whose rows are sorted, and of which such a share of the rows that are not
-/// empty has an entry on the diagonal.
+/// A random square matrix with sorted rows; the share `diagonals` of its non-empty rows has an entry on the diagonal.
 pub(super) fn random<W: Scalar>(size: u32, seed: u64, diagonals: f64) -> Csr<W> {
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     let mut next = mixed(seed) << 20;
@@ -92,7 +91,7 @@ pub(super) fn random<W: Scalar>(size: u32, seed: u64, diagonals: f64) -> Csr<W> 
     Csr::try_from_triplets(size as usize, size as usize, &rows, &columns, &values).unwrap()
 }
 
-/// Nodes of this many unknowns each; for 0, of 1 to 4.
+/// Nodes of `size` unknowns each; for 0, of 1 to 4.
 pub(super) fn nodes(unknowns: u32, size: u32) -> Nodes {
     let mut first = vec![0];
     let mut begin = 0;
@@ -104,7 +103,7 @@ pub(super) fn nodes(unknowns: u32, size: u32) -> Nodes {
     Nodes::new(first).unwrap()
 }
 
-/// A graph of some of the connections that a matrix has.
+/// A graph with some of a matrix's connections.
 pub(super) fn graph<W: Scalar>(matrix: &Csr<W>, nodes: &Nodes) -> Graph {
     let mut pairs = vec![];
     for row in 0..matrix.rows() {

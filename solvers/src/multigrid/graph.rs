@@ -1,4 +1,4 @@
-//! Nodes, and the graph of their connections.
+//! Nodes and the graph of their connections.
 
 use host::error::Error;
 use host::executor::Executor;
@@ -7,10 +7,10 @@ use host::parallel;
 
 use super::AT_ONCE;
 
-/// The unknowns of each node, which are numbered one after the other. Kernels rely on it that the nodes begin with 0, that
-/// none begins before the one before it, and that both arrays agree.
+/// The unknowns of each node, numbered consecutively. Kernels rely on the offsets of the nodes starting with 0 and never
+/// decreasing, and on both arrays agreeing.
 pub(super) struct Nodes<M: Memory = HostMemory> {
-    /// Where each node begins, and where the last one ends.
+    /// The first unknown of each node, and the end of the last one.
     pub(super) first: M::Buffer<u32>,
     /// The node of each unknown.
     pub(super) of_unknown: M::Buffer<u32>,
@@ -21,14 +21,14 @@ impl<M: Memory> Nodes<M> {
         self.first.len() - 1
     }
 
-    /// Whether there are as many nodes as unknowns. Each node has one then, unless one has none.
+    /// Returns whether there are as many nodes as unknowns: then each node has one, unless some node is empty.
     pub(super) fn are_unknowns(&self) -> bool {
         self.len() == self.of_unknown.len()
     }
 }
 
 impl Nodes {
-    /// Nodes that begin at these unknowns; the last element is the number of unknowns.
+    /// Creates nodes that begin at the unknowns `first`, whose last element is the number of unknowns.
     ///
     /// # Errors
     /// When memory runs out.
@@ -40,10 +40,10 @@ impl Nodes {
         Ok(Self { first, of_unknown })
     }
 
-    /// Nodes of `size` unknowns each.
+    /// Creates nodes of `size` unknowns each.
     ///
     /// # Errors
-    /// When the unknowns are no whole nodes, or memory runs out.
+    /// When the number of unknowns is not a multiple of `size`, or memory runs out.
     pub(super) fn of_size(size: usize, unknowns: usize) -> Result<Self, Error> {
         if !unknowns.is_multiple_of(size) {
             let expected = "a divisor of the number of rows";
@@ -60,16 +60,16 @@ impl Nodes {
         Ok(Nodes { first: executor.upload(self.first)?, of_unknown: executor.upload(self.of_unknown)? })
     }
 
-    /// The unknowns of a node.
+    /// Returns the unknowns of a node.
     pub(super) fn unknowns(&self, node: usize) -> std::ops::Range<usize> {
         self.first[node] as usize..self.first[node + 1] as usize
     }
 }
 
-/// Neighbours of nodes, in ascending order: the same both ways, and no node its own. Kernels rely on it that the offsets
-/// begin with 0, never decrease and end with the number of neighbours, and that these are nodes.
+/// Neighbours of nodes, in ascending order. The graph is symmetric, and no node is its own neighbour. Kernels rely on the
+/// offsets starting with 0, never decreasing and ending with the number of neighbours, and on the neighbours being nodes.
 pub(super) struct Graph<M: Memory = HostMemory> {
-    /// Where the neighbours of each node begin, and where those of the last one end.
+    /// The offset of each node's neighbours, and the end of the last one's.
     pub(super) offsets: M::Buffer<u64>,
     pub(super) neighbours: M::Buffer<u32>,
 }
@@ -79,19 +79,19 @@ impl<M: Memory> Graph<M> {
         self.offsets.len() - 1
     }
 
-    /// Lanes that share a row in kernels.
+    /// Returns the lanes per row in kernels.
     pub(super) fn lanes(&self) -> u32 {
         lanes(self.nodes(), self.neighbours.len())
     }
 }
 
-/// Lanes that share a row in a kernel: about as many as a row has entries on average.
+/// Returns the lanes per row in a kernel: about the average number of entries per row.
 pub(super) fn lanes(rows: usize, entries: usize) -> u32 {
     entries.div_ceil(rows.max(1)).next_power_of_two().clamp(1, 32) as u32
 }
 
 impl Graph {
-    /// The neighbours of a node.
+    /// Returns the neighbours of a node.
     pub(super) fn of(&self, node: usize) -> &[u32] {
         &self.neighbours[self.offsets[node] as usize..self.offsets[node + 1] as usize]
     }

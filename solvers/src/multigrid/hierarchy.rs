@@ -21,7 +21,7 @@ use super::spectrum::largest_eigenvalue;
 use super::strength::StrongConnections;
 use crate::preconditioner::Diagonal;
 
-/// A coarse level that has more than this share of the rows of the finer one is not worth its time.
+/// A coarse level with more than this share of the finer one's rows is not worthwhile.
 const LEAST_REDUCTION: f64 = 0.8;
 
 /// A level, in 64 bits and in the memory of an executor.
@@ -30,7 +30,7 @@ pub(super) struct Level<W: Scalar, M: Memory> {
     pub(super) solved: Solved<W, M>,
 }
 
-/// How a level is solved with.
+/// How a level is solved.
 pub(super) enum Solved<W: Scalar, M: Memory> {
     /// By a smoother and the next coarser level.
     Smoothed(Smoothed<W, M>),
@@ -38,30 +38,30 @@ pub(super) enum Solved<W: Scalar, M: Memory> {
     Inverse(Csr<W, M>),
 }
 
-/// What a smoothed level has.
+/// Data of a smoothed level.
 pub(super) struct Smoothed<W: Scalar, M: Memory> {
-    /// One over the diagonal, or over what the smoother has in its place; 0 for a row of zeros.
+    /// One over the diagonal, or over the smoother's other divisor; 0 for a row of zeros.
     pub(super) inverse_diagonal: M::Buffer<W>,
-    /// The largest eigenvalue of the matrix scaled by it; 1 where the smoother needs none.
+    /// The largest eigenvalue of the matrix scaled by it; 1 if the smoother needs none.
     pub(super) largest: f64,
-    /// The way from the next coarser level, and the way to it; none where the level cannot be made coarser.
+    /// The transfers to and from the next coarser level; `None` if the level cannot be made coarser.
     pub(super) transfers: Option<Transfers<W, M>>,
 }
 
-/// The ways between two levels.
+/// The transfers between two levels.
 pub(super) struct Transfers<W: Scalar, M: Memory> {
     pub(super) prolongation: Csr<W, M>,
     pub(super) restriction: Csr<W, M>,
 }
 
-/// The levels of a matrix, the finest first.
+/// The levels of a matrix, from fine to coarse.
 pub(super) struct Hierarchy<W: Scalar, M: Memory> {
     pub(super) levels: Vec<Level<W, M>>,
-    /// What each step of the setup took.
+    /// Duration of each step of the setup.
     pub(super) times: SetupTimes,
 }
 
-/// How long the steps of the setup took, over all levels.
+/// Durations of the steps of the setup, over all levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SetupTimes {
     pub(super) copies: Duration,
@@ -74,7 +74,7 @@ pub(super) struct SetupTimes {
     pub(super) formats: Duration,
 }
 
-/// Does something, and adds the time that it took.
+/// Does `work`, and adds its duration to `total`.
 pub(super) fn timed<R>(total: &mut Duration, work: impl FnOnce() -> R) -> R {
     let begin = Instant::now();
     let result = work();
@@ -83,12 +83,12 @@ pub(super) fn timed<R>(total: &mut Duration, work: impl FnOnce() -> R) -> R {
 }
 
 impl<W: Scalar<Real = f64, Wide = W>, M: Memory> Hierarchy<W, M> {
-    /// The levels of a square matrix with sorted rows in which no column comes twice. O(nnz) for each of the steps. The host
-    /// gets the coarsest level, to invert it, and single numbers.
+    /// Creates the levels of a square matrix with sorted rows without duplicate columns. O(nnz) per step. The host receives
+    /// only the coarsest level, to invert it, and single numbers.
     ///
     /// # Errors
-    /// When the near-null-space vectors have other rows than the matrix, the unknowns are no whole nodes, a diagonal element
-    /// is 0 in a row that is not, a level's values are not finite, memory runs out, or the device fails.
+    /// When the number of rows of the near-null-space vectors is not the matrix's, the unknowns do not form whole nodes, a
+    /// diagonal element is 0 in a nonzero row, a level's values are not finite, memory runs out, or the device fails.
     pub(super) fn new<E: Executor<Memory = M>>(
         executor: &E,
         mut matrix: Csr<W, M>,
@@ -139,7 +139,7 @@ impl<W: Scalar<Real = f64, Wide = W>, M: Memory> Hierarchy<W, M> {
     }
 }
 
-/// The matrix, and the largest eigenvalue of it scaled by its diagonal.
+/// Returns the matrix, and the largest eigenvalue of its product with the inverse diagonal.
 fn with_largest<W: Scalar<Real = f64, Wide = W>, E: Executor>(
     executor: &E,
     matrix: Csr<W, E::Memory>,
@@ -155,7 +155,7 @@ fn with_largest<W: Scalar<Real = f64, Wide = W>, E: Executor>(
     }
 }
 
-/// What a coarse level is made of.
+/// The operands of coarsening.
 struct Fine<'a, W: Scalar, M: Memory> {
     matrix: &'a Csr<W, M>,
     nodes: &'a Nodes<M>,
@@ -163,7 +163,7 @@ struct Fine<'a, W: Scalar, M: Memory> {
     largest: f64,
 }
 
-/// A coarse level, and the ways between it and the finer one.
+/// A coarse level, and the transfers between it and the finer one.
 struct Coarse<W: Scalar, M: Memory> {
     transfers: Transfers<W, M>,
     matrix: Csr<W, M>,
@@ -171,7 +171,7 @@ struct Coarse<W: Scalar, M: Memory> {
     near_null_space: Vectors<W, M>,
 }
 
-/// The next coarser level; none if it would not be much smaller.
+/// Returns the next coarser level; `None` if it would not be much smaller.
 fn coarsen<W: Scalar<Real = f64, Wide = W>, E: Executor>(
     executor: &E,
     Fine { matrix, nodes, inverse_diagonal, largest }: Fine<'_, W, E::Memory>,

@@ -1,4 +1,4 @@
-//! What a K-cycle does on a coarse level: two steps of conjugate gradients, each with a cycle as its preconditioner.
+//! The inner iteration of a K-cycle on a coarse level: two steps of conjugate gradients, each preconditioned by a cycle.
 
 use host::error::Error;
 use host::executor::Executor;
@@ -9,7 +9,7 @@ use super::cycle::{Placed, visit};
 use super::options::Cycle;
 use crate::dense::{Combined, Dot, ONE, Program, Space, Step, ZERO};
 
-/// What two steps of conjugate gradients on a coarse level take.
+/// The vectors and programs of two steps of conjugate gradients on a coarse level.
 pub(super) struct Inner<T: Scalar, E: Executor> {
     directions: [Vector<T, E>; 2],
     products: [Vector<T, E>; 2],
@@ -26,7 +26,8 @@ struct InnerPrograms<E: Executor> {
     second: Program<E::Memory>,
 }
 
-/// Slots of [`Inner`]: the sums c₁ᵀ A c₁, c₁ᵀ b, c₁ᵀ A c₂, c₂ᵀ A c₂, c₂ᵀ r, a scratch one, and what follows from them.
+/// Slots of [`Inner`]: the sums c₁ᵀ A c₁, c₁ᵀ b, c₁ᵀ A c₂, c₂ᵀ A c₂, c₂ᵀ r, a scratch slot, and the numbers computed from
+/// them.
 pub(super) const INNER_SLOTS: u32 = 10;
 const SQUARE: u32 = 0;
 const WITH_B: u32 = 1;
@@ -48,7 +49,7 @@ impl<T: Scalar, E: Executor> Inner<T, E> {
             Step::divide_or_zero(at(FIRST_LENGTH), at(WITH_B), at(SQUARE)),
             Step::subtract(at(MINUS_FIRST_LENGTH), ZERO, at(FIRST_LENGTH)),
         ];
-        // The second direction without its part along the first: its square is c₂ᵀ A c₂ − (c₁ᵀ A c₂)² / c₁ᵀ A c₁.
+        // The second direction without its component along the first: its square is c₂ᵀ A c₂ − (c₁ᵀ A c₂)² / c₁ᵀ A c₁.
         let second = [
             Step::divide_or_zero(at(SCRATCH), at(MIXED), at(SQUARE)),
             Step::subtract_product(at(SECOND_SQUARE), at(MIXED), at(SCRATCH)),
@@ -70,8 +71,8 @@ impl<T: Scalar, E: Executor> Inner<T, E> {
         })
     }
 
-    /// x ← two steps of flexible conjugate gradients for A x = b (Notay & Vassilevski 2008, algorithm 3.1, of which the
-    /// second step is never left out).
+    /// x ← two steps of flexible conjugate gradients for A x = b (Notay & Vassilevski 2008, algorithm 3.1, always with the
+    /// second step).
     pub(super) fn solve(
         &mut self,
         levels: &mut [Placed<T, E>],

@@ -1,12 +1,12 @@
 //! Algebraic multigrid by smoothed aggregation (Vaněk, Mandel & Brezina 1996): the preconditioners `amg` and, for saddle
 //! points, `saddle`.
 //!
-//! The levels of a matrix are made on the executor, in 64 bits. Unknowns that are [strongly](Multigrid::strength) connected
-//! are put together by independent sets of distance 2, the same ones on every executor (Kelley & Rajamanickam 2022). The
-//! [near-null-space vectors](NearNullSpace), cut into these aggregates and smoothed, are the way from a coarse level to a
-//! fine one, and its Galerkin product is the matrix of the coarse level. The host inverts the coarsest level and, on a GPU,
-//! looks at the patterns to choose formats. The [cycle](Cycle) over the levels consists of products, passes over vectors and,
-//! on the coarsest level, a product with a dense inverse.
+//! The levels of a matrix are set up on the executor, in 64 bits. [Strongly](Multigrid::strength) connected unknowns are
+//! aggregated by distance-2 independent sets, the same ones on every executor (Kelley & Rajamanickam 2022). The
+//! [near-null-space vectors](NearNullSpace), cut into these aggregates and smoothed, form the prolongation from a coarse
+//! level to a fine one, and its Galerkin product is the matrix of the coarse level. The host inverts the coarsest level
+//! and, on a GPU, analyses the patterns to choose formats. The [cycle](Cycle) over the levels consists of products, passes
+//! over vectors and, on the coarsest level, a product with a dense inverse.
 //!
 //! ```
 //! use host::executor::Cpu;

@@ -1,4 +1,4 @@
-//! Vectors that a matrix hardly changes, which coarse levels must represent.
+//! Vectors that a matrix nearly annihilates, which coarse levels must represent.
 
 use std::any::Any;
 
@@ -7,23 +7,24 @@ use host::executor::Executor;
 use host::memory::{HostMemory, Memory, filled, with_capacity, zeros};
 use host::real::Scalar;
 
-/// Vectors that the matrix makes small, such as constants for a diffusion, or rigid body modes for elasticity: coarse levels
-/// represent them exactly.
+/// Vectors that the matrix nearly annihilates, such as constants for a diffusion, or rigid body modes for elasticity:
+/// coarse levels represent them exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearNullSpace<T> {
     vectors: usize,
-    /// Row by row.
+    /// By rows.
     elements: Vec<T>,
 }
 
-/// Vectors at most.
+/// Largest number of vectors.
 pub(super) const MOST_VECTORS: usize = 32;
 
 impl<T: Scalar> NearNullSpace<T> {
-    /// Vectors that are stored one after the other, each with an element for each of `rows` rows.
+    /// Takes vectors stored consecutively, each with an element for each of `rows` rows.
     ///
     /// # Errors
-    /// When there are no or more than 32 vectors, one has another length, an element is not finite, or memory runs out.
+    /// When there are no or more than 32 vectors, the length of the array is wrong, an element is not finite, or memory
+    /// runs out.
     pub fn new(rows: usize, vectors: usize, columns: &[T]) -> Result<Self, Error> {
         if !(1..=MOST_VECTORS).contains(&vectors) {
             let (what, value) = ("the number of near-null-space vectors", vectors.to_string());
@@ -41,11 +42,11 @@ impl<T: Scalar> NearNullSpace<T> {
         Ok(Self { vectors, elements })
     }
 
-    /// For nodes of `node` unknowns each, the vectors that are 1 in one unknown of every node and 0 in the others: for one
-    /// unknown a node, the constant vector.
+    /// Creates, for nodes of `node` unknowns each, the vectors that are 1 in one unknown of every node and 0 in the others:
+    /// for one unknown per node, the constant vector.
     ///
     /// # Errors
-    /// When `rows` is no multiple of `node`, which is from 1 to 32, or memory runs out.
+    /// When `node` is not from 1 to 32, `rows` is not a multiple of it, or memory runs out.
     pub fn constants(rows: usize, node: usize) -> Result<Self, Error> {
         if !(1..=MOST_VECTORS).contains(&node) || !rows.is_multiple_of(node) {
             let expected = "a divisor of the number of rows, 1 to 32";
@@ -59,12 +60,12 @@ impl<T: Scalar> NearNullSpace<T> {
         Ok(Self { vectors: node, elements })
     }
 
-    /// The rigid body modes of nodes in space, whose unknowns are displacements along the coordinates, one after the other:
-    /// in 3 dimensions 3 translations and 3 rotations, in 2 dimensions 2 translations and a rotation. `coordinates` has
-    /// those of a node one after the other, too.
+    /// Creates the rigid body modes of nodes in space. A node's unknowns are its displacements along the coordinates,
+    /// stored consecutively, as are its `coordinates`. There are 3 translations and 3 rotations in 3 dimensions, 2
+    /// translations and a rotation in 2 dimensions.
     ///
     /// # Errors
-    /// When there are not 2 or 3 dimensions, the coordinates are no whole nodes or not finite, or memory runs out.
+    /// When there are not 2 or 3 dimensions, the coordinates do not form whole nodes or are not finite, or memory runs out.
     pub fn rigid_body_modes(dimensions: usize, coordinates: &[f64]) -> Result<Self, Error> {
         let vectors = match dimensions {
             2 => 3,
@@ -83,7 +84,7 @@ impl<T: Scalar> NearNullSpace<T> {
                 expected: "a finite number",
             });
         }
-        // About the middle, so that rotations are no sums of large translations and small rotations.
+        // Centred, so that rotations are not sums of large translations and small rotations.
         let middle = |axis: usize| coordinates.iter().skip(axis).step_by(dimensions).sum::<f64>() / nodes.max(1) as f64;
         let middle = [middle(0), middle(1), if dimensions == 3 { middle(2) } else { 0.0 }];
         let mut elements = with_capacity(coordinates.len().saturating_mul(vectors))?;
@@ -102,17 +103,17 @@ impl<T: Scalar> NearNullSpace<T> {
         Ok(Self { vectors, elements })
     }
 
-    /// Number of rows of each vector.
+    /// Returns the number of rows of each vector.
     pub fn rows(&self) -> usize {
         self.elements.len() / self.vectors
     }
 
-    /// Number of vectors.
+    /// Returns the number of vectors.
     pub fn vectors(&self) -> usize {
         self.vectors
     }
 
-    /// The same in 64 bits and in an executor's memory.
+    /// Returns the vectors in 64 bits in an executor's memory.
     pub(super) fn widened<E: Executor>(&self, executor: &E) -> Result<Vectors<T::Wide, E::Memory>, Error> {
         let elements = match (&self.elements as &dyn Any).downcast_ref::<Vec<T::Wide>>() {
             Some(wide) => executor.upload_slice(wide)?,
@@ -124,9 +125,9 @@ impl<T: Scalar> NearNullSpace<T> {
 
 /// Near-null-space vectors of a level.
 pub(super) struct Vectors<W: Scalar, M: Memory = HostMemory> {
-    /// How many: 1 to 32.
+    /// Number of vectors, 1 to 32.
     pub(super) count: usize,
-    /// Row by row.
+    /// By rows.
     pub(super) elements: M::Buffer<W>,
 }
 
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn rigid_motions_strain_nothing() {
-        // A spring between two nodes has no force where their displacements differ across it only.
+        // A spring between two nodes exerts no force if their displacements differ only perpendicular to it.
         for (dimensions, coordinates) in [(2, vec![0.0, 0.0, 3.0, 4.0]), (3, vec![1.0, 2.0, 3.0, 4.0, 8.0, -1.0])] {
             let modes = NearNullSpace::<f64>::rigid_body_modes(dimensions, &coordinates).unwrap();
             assert_eq!(modes.rows(), 2 * dimensions);

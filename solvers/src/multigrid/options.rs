@@ -1,4 +1,4 @@
-//! The options of multigrid, and how they are written.
+//! The options of multigrid, and their text form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,17 +6,17 @@ use std::str::FromStr;
 use host::error::Error;
 use host::format::ValueStorage;
 
-/// Steps of a smoother at most.
+/// Largest number of steps of a smoother.
 const MOST_STEPS: u32 = 100;
-/// Unknowns of a node at most.
+/// Largest number of unknowns per node.
 const LARGEST_NODE: u32 = 32;
-/// Rows of the coarsest level at most, whose inverse is dense.
+/// Largest number of rows of the coarsest level, whose inverse is dense.
 const LARGEST_DENSE: u32 = 1000;
-/// Levels at most.
+/// Largest number of levels.
 const MOST_LEVELS: u32 = 50;
 
-/// Algebraic multigrid by smoothed aggregation, with its options. As text "amg", or "amg:" and options in any order, such as
-/// "amg:cycle=w,smoother=jacobi-2,strength=0.25".
+/// Algebraic multigrid by smoothed aggregation, with its options. Its text form is "amg", or "amg:" followed by options in
+/// any order, such as "amg:cycle=w,smoother=jacobi-2,strength=0.25".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Multigrid {
     /// The order in which levels are visited: `cycle=`.
@@ -25,19 +25,19 @@ pub struct Multigrid {
     pub smoother: Smoother,
     /// The interpolation between levels: `aggregation=`.
     pub aggregation: Aggregation,
-    /// Two nodes are strongly connected where the norm of their block, over the geometric mean of the largest such norm of
-    /// each of the two, is at least this, from 0 to 1: `strength=`. With 0, wherever the block is not 0. A larger number
-    /// makes aggregates follow the strong direction of an anisotropic problem.
+    /// Two nodes are strongly connected if the norm of their block, divided by the geometric mean of the largest such norm
+    /// of either node, is at least this threshold from 0 to 1: `strength=`. With 0, any nonzero block connects them. A
+    /// larger threshold makes aggregates follow the strong direction of an anisotropic problem.
     pub strength: f64,
-    /// Unknowns of a node, which are numbered one after the other, such as the 3 displacements of elasticity: `node=`.
+    /// Unknowns per node, numbered consecutively, such as the 3 displacements of elasticity: `node=`.
     pub node: u32,
-    /// A level of at most this many rows is the coarsest one and is solved directly: `coarsest=`.
+    /// A level of at most `coarsest` rows is the coarsest one and is solved directly: `coarsest=`.
     pub coarsest: u32,
-    /// Levels at most: `levels=`.
+    /// Largest number of levels: `levels=`.
     pub levels: u32,
-    /// How the levels' matrices and the ways between them store their values: `values=`, such as `values=float32` for half the
-    /// bytes. The preconditioner is an approximation, which rounding hardly makes a worse one. Unless it is full, it takes the
-    /// place of [`PreconditionerOptions::values`](crate::preconditioner::PreconditionerOptions::values).
+    /// How the matrices of the levels and the transfers between them store their values: `values=`, such as
+    /// `values=float32` for half the bytes. The preconditioner is an approximation that rounding hardly makes worse. Unless
+    /// it is full, this overrides [`PreconditionerOptions::values`](crate::preconditioner::PreconditionerOptions::values).
     pub values: ValueStorage,
 }
 
@@ -48,21 +48,21 @@ pub enum Cycle {
     V,
     /// Each level solves with the next coarser one twice: `w`.
     W,
-    /// Each level but the finest is solved with by two steps of conjugate gradients with the next cycle as their
-    /// preconditioner (Notay & Vassilevski 2008): `k`. For real symmetric matrices.
+    /// Each level except the finest is solved by two steps of conjugate gradients, preconditioned by the next cycle (Notay
+    /// & Vassilevski 2008): `k`. For real symmetric matrices.
     K,
 }
 
-/// What reduces the error of a level.
+/// The method that reduces the error of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smoother {
-    /// Chebyshev's polynomial of the fourth kind, of this degree, of the matrix scaled by its diagonal (Lottes 2022, §3):
-    /// `chebyshev-2`.
+    /// Chebyshev's polynomial of the fourth kind, of the given degree, of the matrix scaled by its diagonal (Lottes 2022,
+    /// §3): `chebyshev-2`.
     Chebyshev(u32),
-    /// This many steps of Jacobi's method with the weight 4/3 over the largest eigenvalue: `jacobi-2`.
+    /// The given number of steps of Jacobi's method with the weight 4/3 over the largest eigenvalue: `jacobi-2`.
     Jacobi(u32),
-    /// This many steps with the sum of magnitudes of each row in place of its diagonal (Baker, Falgout, Kolev & Yang 2011):
-    /// it needs no eigenvalue and converges for every symmetric positive definite matrix: `l1-jacobi-2`.
+    /// The given number of steps with each row's sum of magnitudes instead of its diagonal (Baker, Falgout, Kolev & Yang
+    /// 2011). It needs no eigenvalue and converges for every symmetric positive definite matrix: `l1-jacobi-2`.
     L1Jacobi(u32),
 }
 
@@ -90,7 +90,7 @@ impl Smoother {
         }
     }
 
-    /// Steps before and after a coarser level.
+    /// Returns the number of steps before a coarser level, and as many after it.
     pub(super) fn steps(self) -> u32 {
         self.parts().1
     }
@@ -123,7 +123,7 @@ impl FromStr for Smoother {
     }
 }
 
-/// Reads and writes an option that is one of a few words.
+/// Parses and formats an option whose value is one of a few words.
 macro_rules! words {
     ($type:ident, $what:literal, $expected:literal, $($variant:ident = $word:literal),*) => {
         impl fmt::Display for $type {
@@ -149,8 +149,8 @@ words!(Cycle, "cycle", "v, w or k", V = "v", W = "w", K = "k");
 words!(Aggregation, "aggregation", "smoothed or plain", Smoothed = "smoothed", Plain = "plain");
 
 impl Multigrid {
-    /// V-cycles with smoothed aggregates. The threshold is far below the off-diagonal entries of a stencil, which are all the
-    /// same, and above most of the small entries that Galerkin products leave.
+    /// V-cycles with smoothed aggregates. The threshold is far below the off-diagonal entries of a stencil, which are all
+    /// equal, and above most of the small entries of Galerkin products.
     pub(crate) const DEFAULT: Self = Self {
         cycle: Cycle::V,
         smoother: Smoother::Chebyshev(1),
@@ -182,7 +182,7 @@ impl Multigrid {
         Ok(())
     }
 
-    /// The options after "amg:".
+    /// Parses the options after "amg:".
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let mut options = Self::default();
         for option in text.split(',') {
@@ -228,7 +228,7 @@ impl fmt::Display for Multigrid {
 }
 
 impl Multigrid {
-    /// A name, and after a colon the options that are not the default ones.
+    /// Returns the name, followed by a colon and the options that differ from the defaults.
     pub(crate) fn named(&self, name: &str) -> String {
         let default = Self::default();
         let options = [

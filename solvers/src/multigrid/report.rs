@@ -1,15 +1,15 @@
-//! What multigrid made of a matrix.
+//! Report on the multigrid levels of a matrix.
 
 use std::time::Duration;
 
 use host::Format;
 
-/// The levels of a multigrid preconditioner, and what it took to make them.
+/// The levels of a multigrid preconditioner, and the duration of their setup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultigridReport {
-    /// The levels, the finest first.
+    /// The levels, from fine to coarse.
     pub levels: Vec<LevelReport>,
-    /// The steps of the setup, and the time of each over all levels.
+    /// The steps of the setup, each with its duration over all levels.
     pub times: Vec<(&'static str, Duration)>,
 }
 
@@ -20,23 +20,23 @@ pub struct LevelReport {
     pub rows: usize,
     /// Entries of its matrix.
     pub nnz: usize,
-    /// How its matrix is stored; of a level that is solved directly, its inverse.
+    /// The format of its matrix; of its inverse, if the level is solved directly.
     pub format: Format,
-    /// Entries of the prolongation from the next level; 0 on the last.
+    /// Entries of the prolongation from the next level; 0 on the last level.
     pub prolongation_nnz: usize,
-    /// An estimate of the largest eigenvalue of its matrix scaled by the diagonal; none where the smoother needs none.
+    /// An estimate of the largest eigenvalue of its matrix scaled by the diagonal; `None` if the smoother needs none.
     pub largest_eigenvalue: Option<f64>,
-    /// How it is solved with, if it is the last one.
+    /// How the last level is solved.
     pub coarsest: Option<&'static str>,
 }
 
 impl MultigridReport {
-    /// Entries of all levels' matrices over those of the finest.
+    /// Returns the ratio of the entries of all levels' matrices to those of the finest.
     pub fn operator_complexity(&self) -> f64 {
         ratio(&self.levels, |level| level.nnz)
     }
 
-    /// Unknowns of all levels over those of the finest.
+    /// Returns the ratio of the unknowns of all levels to those of the finest.
     pub fn grid_complexity(&self) -> f64 {
         ratio(&self.levels, |level| level.rows)
     }

@@ -12,10 +12,11 @@ use crate::dense::{
 use crate::preconditioner::Diagonal;
 
 impl Smoother {
-    /// a and b of each step: d ← a D⁻¹ r + b d, and then x ← x + d, for the residual r and the largest eigenvalue of D⁻¹ A.
+    /// Returns a and b of each step: d ← a D⁻¹ r + b d, and then x ← x + d, for the residual r and the largest eigenvalue
+    /// of D⁻¹ A.
     pub(super) fn factors(self, largest: f64) -> Vec<[f64; 2]> {
         let factors = |step: u32| match self {
-            // Lottes 2022, algorithm 2: d has no part in the first step.
+            // Lottes 2022, algorithm 2: d does not occur in the first step.
             Self::Chebyshev(_) => {
                 let k = f64::from(step);
                 [(8.0 * k - 4.0) / ((2.0 * k + 1.0) * largest), (2.0 * k - 3.0) / (2.0 * k + 1.0)]
@@ -30,25 +31,25 @@ impl Smoother {
 /// A smoother, and its slots.
 pub(super) struct Smoothing<T: Scalar, E: Executor> {
     pub(super) inverse_diagonal: Diagonal<T, E>,
-    /// D⁻¹ r, of complex matrices.
+    /// D⁻¹ r, for complex matrices.
     pub(super) scaled: Option<Vector<T, E>>,
-    /// The slot of the first step's a; b is in the next one, and then come the other steps.
+    /// The slot of the first step's a; b is in the next one, and the other steps follow.
     pub(super) slots: u32,
     pub(super) steps: u32,
 }
 
-/// What follows the first step of a smoother.
+/// The situation before the first step of a smoother.
 pub(super) enum Start {
     /// x is 0.
     Zero,
-    /// x is a guess, and the residual is there.
+    /// x is a guess, and the residual has been computed.
     Guess,
-    /// The step is the correction of a coarser level, which x has not got yet.
+    /// The step is the correction of a coarser level, not yet added to x.
     Correction,
 }
 
 impl<T: Scalar, E: Executor> Smoothing<T, E> {
-    /// The first step. From x = 0, the residual is that of b, which is copied to where it belongs.
+    /// The first step. From x = 0, the residual is b, which is copied to `residual`.
     pub(super) fn first(
         &mut self,
         space: &mut Space<E>,
@@ -80,7 +81,7 @@ impl<T: Scalar, E: Executor> Smoothing<T, E> {
         }
     }
 
-    /// A further step, with this number from 1 on.
+    /// Step `number` of the following ones, starting at 1.
     pub(super) fn next(
         &mut self,
         space: &mut Space<E>,
@@ -104,7 +105,7 @@ impl<T: Scalar, E: Executor> Smoothing<T, E> {
 mod tests {
     use super::*;
 
-    /// What the steps leave of the error in an eigenvector.
+    /// The factor by which the steps reduce the error in an eigenvector.
     fn left(smoother: Smoother, eigenvalue: f64, largest: f64) -> f64 {
         let (mut error, mut d) = (1.0, 0.0);
         for (step, [a, b]) in smoother.factors(largest).into_iter().enumerate() {

@@ -13,17 +13,17 @@ use crate::preconditioner::Diagonal;
 /// Steps of Lanczos' method.
 const STEPS: usize = 12;
 
-/// What the largest Ritz value is multiplied with: it comes from below.
+/// Factor of the largest Ritz value, which is a lower estimate.
 const SAFETY: f64 = 1.05;
 
-/// Steps of the power method, and what the last one's growth is multiplied with.
+/// Steps of the power method, and the factor of the growth in the last one.
 const POWER_STEPS: u32 = 20;
 const SAFETY_OF_POWER: f64 = 1.1;
 
-/// Products that differ by more than this share from their mirrors are not those of a Hermitian matrix.
+/// If products differ from their mirror images by more than this share, the matrix is not Hermitian.
 const HERMITIAN: f64 = 1e-6;
 
-/// A vector that is this much smaller than the matrix makes it is nothing but rounding.
+/// A vector this much smaller than the size of the matrix is only rounding error.
 const EXHAUSTED: f64 = 1e-10;
 
 const SQUARE: u32 = FIRST_SLOT;
@@ -32,12 +32,12 @@ const MIRROR: u32 = FIRST_SLOT + 2;
 const FACTORS: [u32; 3] = [FIRST_SLOT + 3, FIRST_SLOT + 4, FIRST_SLOT + 5];
 const SLOTS: u32 = FIRST_SLOT + 6;
 
-/// The largest magnitude of an eigenvalue of D⁻¹ A, at most `bound`, which is that of Gershgorin: by a few steps of Lanczos'
-/// method in the inner product of D; where A is not Hermitian, or D not `positive`, or they are complex, by the power
-/// method. O(nnz) a step; takes 5 vectors.
+/// Returns the largest magnitude of an eigenvalue of D⁻¹ A, at most Gershgorin's `bound`: by a few steps of Lanczos' method
+/// in the inner product of D; by the power method if A is not Hermitian, D is not `positive`, or they are complex. O(nnz)
+/// per step; takes 5 vectors.
 ///
 /// # Errors
-/// When it is no finite number greater than 0, memory runs out, or the device fails.
+/// When it is not a finite number greater than 0, memory runs out, or the device fails.
 pub(super) fn largest_eigenvalue<W: Scalar<Real = f64, Wide = W>, E: Executor>(
     matrix: &mut Plan<W, E>,
     inverse_diagonal: &mut Diagonal<W, E>,
@@ -61,11 +61,11 @@ pub(super) fn largest_eigenvalue<W: Scalar<Real = f64, Wide = W>, E: Executor>(
         return Ok(bound.min(SAFETY * ritz));
     }
     let growth = steps.power_method()?;
-    // Written so that a NaN is not taken.
+    // Written so that a NaN is rejected.
     Ok(if growth > 0.0 { bound.min(SAFETY_OF_POWER * growth) } else { bound })
 }
 
-/// What both methods have.
+/// State of both methods.
 struct Steps<'a, W: Scalar, E: Executor> {
     matrix: &'a mut Plan<W, E>,
     inverse_diagonal: &'a mut Diagonal<W, E>,
@@ -86,7 +86,7 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
         Ok(Self { matrix, inverse_diagonal, nothing: space.program(&[])?, space, v, z, q })
     }
 
-    /// Begins with a vector of no regularity that an eigenvector could be orthogonal to.
+    /// Starts with an irregular vector, to which no eigenvector is likely to be orthogonal.
     fn start(&mut self) -> Result<(), Error> {
         self.v = self.matrix.executor().upload(pseudo_random(0, self.matrix.matrix().rows())?)?;
         Ok(())
@@ -98,7 +98,7 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
         self.matrix.apply(W::ONE, &self.z, W::ZERO, &mut self.q)
     }
 
-    /// The largest Ritz value; none where the matrix is not Hermitian.
+    /// Returns the largest Ritz value; `None` if the matrix is not Hermitian.
     fn lanczos(&mut self) -> Result<Option<f64>, Error> {
         self.start()?;
         let (executor, rows) = (self.matrix.executor().clone(), self.matrix.matrix().rows());
@@ -116,7 +116,7 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
             let [square, product, mirror] = [SQUARE, PRODUCT, MIRROR].map(|slot| scalars[slot as usize]);
             // The vectors are γ times those of an orthonormal basis.
             let gamma = square.sqrt();
-            // What is left once the space is exhausted is rounding. A NaN ends it, too.
+            // Once the space is exhausted, only rounding errors remain. A NaN ends the loop, too.
             let goes_on = gamma > EXHAUSTED * size;
             if !goes_on {
                 break;
@@ -142,7 +142,7 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
         Ok(projected.symmetric_eigenvalues().iter().copied().reduce(f64::max))
     }
 
-    /// What the last step makes the vector grow by; 0 if it has come to 0.
+    /// Returns the growth of the vector in the last step; 0 if the vector has become 0.
     fn power_method(&mut self) -> Result<f64, Error> {
         self.start()?;
         let mut growth = 0.0;
@@ -158,7 +158,7 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
             if !is_something {
                 return Ok(0.0);
             }
-            // A product follows, and then the next norm.
+            // The product is followed by the next norm.
             if step < POWER_STEPS {
                 space.set(&[(FACTORS[0], 1.0 / norm)])?;
                 space.pass(Scaled, [FACTORS[0]], [&*v], [&mut self.q])?;
@@ -210,7 +210,7 @@ mod tests {
         let unsymmetric = found(executor, chain(60, -1.4, -0.6, 2.0)).unwrap();
         assert!((1.7..2.1).contains(&unsymmetric), "{unsymmetric}");
         assert_eq!(found(executor, chain(3, 0.0, 0.0, 0.0)).unwrap(), 1.0);
-        // One eigenvalue only.
+        // A single eigenvalue.
         assert_eq!(found(executor, chain(30, 0.0, 0.0, 4.0)).unwrap(), 1.0);
         // A negative definite one.
         let negative = found(executor, chain(40, -1.0, -1.0, -2.0)).unwrap();

@@ -1,4 +1,4 @@
-//! The inverses of dense blocks on the diagonal.
+//! The inverses of dense diagonal blocks.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,15 +16,15 @@ use crate::dense::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, S
 
 enum BlockJacobi<T: Scalar, E: Executor> {
     Dense(BlockDiagonal<T::Real, E::Memory>),
-    /// Of complex numbers.
+    /// For complex numbers.
     Sparse {
         size: usize,
         plan: Box<Plan<T, E>>,
     },
 }
 
-/// Inverts the blocks on the host, in parallel, in 64 bits: O(nnz + rows · size²), and `size` values for each row; of complex
-/// numbers, a matrix with as many entries.
+/// Inverts the blocks on the host, in parallel, in 64 bits: O(nnz + rows · size²), and `size` values per row; for complex
+/// numbers, a matrix with that many entries.
 pub(super) fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -42,13 +42,13 @@ pub(super) fn recipe<T: Scalar, E: Executor>(
     Ok(Recipe { inverse: Box::new(inverse), symmetric: false, scalars: vec![] })
 }
 
-/// The inverse blocks, one after the other.
+/// Returns the inverse blocks, stored consecutively.
 fn inverses<T: Scalar>(matrix: &Csr<T>, size: usize) -> Result<Vec<T>, Error> {
     let blocks = matrix.rows().div_ceil(size);
     let bytes = blocks as u128 * (size * size * size_of::<T>()) as u128;
     let places = blocks.checked_mul(size * size).ok_or(Error::OutOfMemory { what: "the inverse blocks", bytes })?;
     let mut values = zeros::<T>(places)?;
-    // The error of the first block that has one, whatever thread finds its own first.
+    // The error of the first failing block, independent of the order in which threads find errors.
     let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
     parallel::chunks_mut(&mut values, size * size, 1, &|(block, values)| {
         if let Err(error) = inverse_of_block(matrix, block * size, size, values) {
@@ -64,7 +64,7 @@ fn inverses<T: Scalar>(matrix: &Csr<T>, size: usize) -> Result<Vec<T>, Error> {
     Ok(values)
 }
 
-/// The matrix with these blocks on its diagonal.
+/// Returns the block-diagonal matrix of these blocks.
 fn sparse<T: Scalar>(rows: usize, size: usize, blocks: &[T]) -> Result<Csr<T>, Error> {
     let length = |row: usize| size.min(rows - row / size * size);
     let offsets = Offsets::from_lengths((0..rows).map(length))?;
@@ -80,11 +80,11 @@ fn sparse<T: Scalar>(rows: usize, size: usize, blocks: &[T]) -> Result<Csr<T>, E
     Csr::try_new(rows, rows, offsets, columns, values)
 }
 
-/// Inverts the block of up to `size` rows from `first` on, column by column into `values`: Gauss and Jordan's method with
-/// the largest pivot of each column.
+/// Inverts the block of up to `size` rows starting at `first` into `values`, by columns: Gauss-Jordan elimination with the
+/// largest pivot of each column.
 fn inverse_of_block<T: Scalar>(matrix: &Csr<T>, first: usize, size: usize, values: &mut [T]) -> Result<(), Error> {
     let rows = size.min(matrix.rows() - first);
-    // Row by row: the block, and the inverse that comes of the unit matrix.
+    // By rows: the block, and the unit matrix that becomes the inverse.
     let mut left = vec![vec![T::Wide::ZERO; rows]; rows];
     let mut right = vec![vec![T::Wide::ZERO; rows]; rows];
     for row in 0..rows {
@@ -102,7 +102,7 @@ fn inverse_of_block<T: Scalar>(matrix: &Csr<T>, first: usize, size: usize, value
         right.swap(column, largest);
         let pivot = left[column][column];
         if !(pivot.is_finite() && inverse_of(pivot).is_finite()) {
-            let expected = "a finite number other than 0, as its block must have an inverse";
+            let expected = "a finite number other than 0, because its block must be invertible";
             let pivot = shown(pivot);
             return Err(Error::Pivot { operation: "block Jacobi", row: first + column, pivot, expected });
         }
@@ -129,7 +129,7 @@ fn quotient<W: Scalar<Real = f64>>(number: W, divisor: W) -> W {
     if W::COMPLEX { number * inverse_of(divisor) } else { W::from_f64(number.parts()[0] / divisor.parts()[0]) }
 }
 
-/// One row to read and another one to change.
+/// Returns one row for reading and another one for writing.
 fn two_rows<W>(matrix: &mut [Vec<W>], read: usize, changed: usize) -> (&[W], &mut [W]) {
     let (before, from) = matrix.split_at_mut(read.max(changed));
     let (lower, upper) = (&mut before[read.min(changed)], &mut from[0]);

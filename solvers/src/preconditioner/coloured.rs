@@ -1,4 +1,4 @@
-//! Factorisations in the order of colours.
+//! Factorisations with the rows ordered by colour.
 
 use host::error::Error;
 use host::format::{Csr, Offsets};
@@ -8,19 +8,18 @@ use host::real::Scalar;
 use super::colouring::{Colouring, Read};
 use super::factors::{Factor, Factorization};
 
-/// A factorisation of P A Pᵀ, where P puts rows in the order of their colours: a row takes elements of other colours only,
-/// so that a factor has no more levels than there are colours (Saad 2003, §12.4). Takes the memory of the matrix once more.
+/// A factorisation of P A Pᵀ, where P orders the rows by colour. A row depends on elements of other colours only, so a
+/// factor has at most as many levels as there are colours (Saad 2003, §12.4). Takes another copy of the matrix.
 pub(super) struct Coloured<T: Scalar, F> {
     read: Read,
     colouring: Colouring,
-    /// P A Pᵀ; where the lower triangle is read, that of it.
+    /// P A Pᵀ; its lower triangle if only that is read.
     permuted: Csr<T>,
     factorization: F,
 }
 
 impl<T: Scalar, F> Coloured<T, F> {
-    /// Colours the rows, and makes the factorisation of the matrix in that order. O(rows + nnz) on one thread, besides what
-    /// the factorisation does.
+    /// Colours the rows, and factorises the permuted matrix. O(rows + nnz) on one thread, besides the factorisation.
     pub(super) fn new(
         matrix: &Csr<T>,
         read: Read,
@@ -64,8 +63,8 @@ impl<T: Scalar, F: Factorization<T>> Factorization<T> for Coloured<T, F> {
     }
 }
 
-/// Calls `with` for the entries that are read, with their rows and columns in the order of colours, always in the same order.
-/// Of a lower triangle, the entries that come above the diagonal are mirrored.
+/// Calls `with` for the entries that are read, with permuted rows and columns, always in the same order. Entries of a lower
+/// triangle that move above the diagonal are mirrored.
 fn for_each_entry<T: Scalar>(
     matrix: &Csr<T>,
     read: Read,
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
     use crate::levels::{Side, levels};
 
-    /// A Hermitian matrix of 2 × 2 blocks on a ring of places that have each other's neighbours' neighbours.
+    /// A Hermitian matrix of 2 × 2 blocks on a ring, which connects points at distance 1 and 2.
     fn ring(places: u32) -> Csr<f64> {
         let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
         for place in 0..places {
@@ -126,7 +125,7 @@ mod tests {
         let (matrix, options) = (ring(101), PreconditionerOptions::default());
         check(&matrix, Read::All, |permuted| Ilu0::new(permuted, options));
         check(&matrix, Read::Lower, |permuted| Ic0::new(permuted, options));
-        // In the order of the rows, each waits for the one before.
+        // In row order, each row waits for the previous one.
         let lower = beside_diagonal(&matrix, Side::Lower).unwrap();
         assert_eq!(levels(Side::Lower, &lower).unwrap().0.len() - 1, 202);
     }

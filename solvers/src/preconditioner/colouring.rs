@@ -1,4 +1,4 @@
-//! Colours of the rows of a matrix: no row has an entry in the column of another row of its colour.
+//! Colours of the rows of a matrix: no row has an entry in the column of another row of the same colour.
 
 use host::error::Error;
 use host::format::Csr;
@@ -12,39 +12,39 @@ use crate::levels::by_class;
 pub enum Read {
     /// All.
     All,
-    /// Those below and on the diagonal, of a Hermitian matrix.
+    /// Those on and below the diagonal of a Hermitian matrix.
     Lower,
 }
 
 impl Read {
-    /// Whether an entry is read.
+    /// Returns whether an entry is read.
     pub(super) fn contains(self, row: usize, column: u32) -> bool {
         self == Self::All || column as usize <= row
     }
 }
 
-/// The rows in the order of their colours.
+/// The rows ordered by colour.
 #[derive(Debug, PartialEq)]
 pub(super) struct Colouring {
-    /// The row of each place; rows of a colour are in the order of the matrix.
+    /// The row at each position; rows of a colour keep the order of the matrix.
     pub(super) order: Vec<u32>,
-    /// The place of each row.
+    /// The position of each row.
     pub(super) places: Vec<u32>,
-    /// Where each colour begins in the order.
+    /// The offset of each colour in the order.
     pub(super) colours: Vec<u32>,
 }
 
 impl Colouring {
-    /// Colours the rows of a square matrix greedily: in their order, which takes the fewest colours on grids that are
-    /// numbered along their lines, and in the smallest-last order, which does on meshes in any numbering; of both, the
-    /// fewer colours. On one thread, O(rows + nnz), and 4 bytes for each entry and about 40 for each row meanwhile.
+    /// Colours the rows of a square matrix greedily in two orders, and keeps the result with fewer colours. The order of
+    /// the rows takes the fewest colours on grids that are numbered along their lines, the smallest-last order on meshes in
+    /// any numbering. On one thread, O(rows + nnz), and temporarily 4 bytes per entry and about 40 per row.
     ///
     /// # Errors
     /// When memory runs out.
     pub(super) fn new<T: Scalar>(matrix: &Csr<T>, read: Read) -> Result<Self, Error> {
         let graph = Graph::new(matrix, read)?;
         let (mut colour_of_row, mut count) = graph.greedy(0..matrix.rows() as u32)?;
-        // Where there are edges, nothing takes fewer than 2.
+        // With any edges, at least 2 colours are needed.
         if count > 2 {
             let other = graph.greedy(graph.smallest_last()?.into_iter())?;
             if other.1 < count {
@@ -58,14 +58,14 @@ impl Colouring {
     }
 }
 
-/// No colour, row or degree.
+/// Marks an absent colour, row or degree.
 const NONE: u32 = u32::MAX;
 
-/// The graph of A + Aᵀ: an edge for each entry that is read and not on the diagonal.
+/// The graph of A + Aᵀ: one edge per off-diagonal entry that is read.
 struct Graph<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     read: Read,
-    /// Where each column's entries begin.
+    /// The offset of each column's entries.
     column_offsets: Vec<usize>,
     /// Their rows.
     rows: Vec<u32>,
@@ -90,24 +90,24 @@ impl<'a, T: Scalar> Graph<'a, T> {
         Ok(Self { column_offsets: offsets, rows, ..graph })
     }
 
-    /// The columns of a row's entries.
+    /// Returns the columns of a row's entries.
     fn of_row(&self, row: usize) -> impl Iterator<Item = u32> {
         let columns = &self.matrix.column_indices()[self.matrix.range(row)];
         columns.iter().copied().filter(move |&column| column as usize != row && self.read.contains(row, column))
     }
 
-    /// The neighbours of a row, once for each entry that they share.
+    /// Returns the neighbours of a row, once per shared entry.
     fn neighbours(&self, row: u32) -> impl Iterator<Item = u32> {
         let row = row as usize;
         let of_column = &self.rows[self.column_offsets[row]..self.column_offsets[row + 1]];
         self.of_row(row).chain(of_column.iter().copied())
     }
 
-    /// Gives each row in turn the first colour that none of its neighbours has. The colours, and their number: at most one
-    /// more than a row has neighbours.
+    /// Gives each row in turn the first colour that none of its neighbours has. Returns the colours and their number, which
+    /// exceeds the largest number of neighbours of a row by at most one.
     fn greedy(&self, order: impl Iterator<Item = u32>) -> Result<(Vec<u32>, usize), Error> {
         let mut colours = filled(self.matrix.rows(), NONE)?;
-        // The row that has seen each colour last.
+        // The last row that has seen each colour.
         let mut seen_by: Vec<u32> = vec![];
         for row in order {
             for neighbour in self.neighbours(row) {
@@ -125,8 +125,8 @@ impl<'a, T: Scalar> Graph<'a, T> {
         Ok((colours, seen_by.len()))
     }
 
-    /// The order in which each row has the fewest neighbours before it among those that are not after it (Matula & Beck
-    /// 1983).
+    /// Returns the smallest-last order (Matula & Beck 1983): of the rows up to its position, each row has the fewest
+    /// neighbours among them.
     fn smallest_last(&self) -> Result<Vec<u32>, Error> {
         let rows = self.matrix.rows();
         let mut degrees = collect((0..rows as u32).map(|row| self.neighbours(row).count()))?;
@@ -154,7 +154,7 @@ impl<'a, T: Scalar> Graph<'a, T> {
     }
 }
 
-/// Rows in a list for each degree.
+/// Rows in one list per degree.
 struct ByDegree {
     first: Vec<u32>,
     next: Vec<u32>,
@@ -166,7 +166,7 @@ impl ByDegree {
         Ok(Self { first: filled(largest + 1, NONE)?, next: filled(rows, NONE)?, previous: filled(rows, NONE)? })
     }
 
-    /// Puts a row in front of those of a degree.
+    /// Inserts a row at the front of the list of a degree.
     fn insert(&mut self, row: u32, degree: usize) {
         let next = std::mem::replace(&mut self.first[degree], row);
         (self.previous[row as usize], self.next[row as usize]) = (NONE, next);
@@ -187,7 +187,7 @@ impl ByDegree {
     }
 }
 
-/// The row of each place in the order of colours, in which the coloured preconditioners factorise. For tests.
+/// Returns the row at each position in the order of colours, in which the coloured preconditioners factorise. For tests.
 ///
 /// # Errors
 /// When memory runs out.
@@ -208,7 +208,7 @@ mod tests {
         Csr::try_from_triplets(rows, rows, &row_indices, &columns, &vec![1.0; entries.len()]).unwrap()
     }
 
-    /// The entries of a matrix with its rows in a random order.
+    /// The entries of a matrix with randomly permuted rows and columns.
     fn shuffled(rows: usize, entries: &[(u32, u32)]) -> Vec<(u32, u32)> {
         let mut random = ChaCha8Rng::seed_from_u64(rows as u64);
         let mut numbers: Vec<u32> = (0..rows as u32).collect();
@@ -216,7 +216,7 @@ mod tests {
         entries.iter().map(|&(row, column)| (numbers[row as usize], numbers[column as usize])).collect()
     }
 
-    /// Neighbours on a grid with these sides, along its lines or also across.
+    /// Neighbours on a grid with these sides, along its lines or diagonally as well.
     fn grid(sides: [i64; 3], across: bool) -> (usize, Vec<(u32, u32)>) {
         let number = |[x, y, z]: [i64; 3]| (x + sides[0] * (y + sides[1] * z)) as u32;
         let all = |sides: [i64; 3]| {
@@ -261,7 +261,7 @@ mod tests {
         let sizes = [(0, 0), (1, 1), (2, 1), (30, 20), (50, 400), (20, 2000), (300, 1500)];
         for (rows, count) in sizes.into_iter().filter(|&(_, count)| !cfg!(miri) || count < 100) {
             let mut number = || (random.next_u64() % rows as u64) as u32;
-            // Not symmetric.
+            // Unsymmetric.
             let entries: Vec<_> = (0..count).map(|_| (number(), number())).collect();
             let matrix = matrix(rows, &entries);
             check(&matrix, Read::All);

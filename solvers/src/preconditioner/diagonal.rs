@@ -11,9 +11,9 @@ use crate::dense::{Multiplied, ONE, Space};
 
 /// A diagonal matrix in the memory of an executor.
 pub(crate) enum Diagonal<T: Scalar, E: Executor> {
-    /// Of real numbers.
+    /// For real numbers.
     Vector(Vector<T, E>),
-    /// Of complex numbers, which passes over parts do not multiply.
+    /// For complex numbers, which passes over parts cannot multiply.
     Matrix(Box<Plan<T, E>>),
 }
 
@@ -45,10 +45,10 @@ impl<T: Scalar, E: Executor> Diagonal<T, E> {
         }
     }
 
-    /// What other elements make of the matrix, which stays what it is.
+    /// Prepares new elements without changing the matrix.
     ///
     /// # Errors
-    /// When there are more or fewer, memory runs out, or a complex matrix was not made for updates.
+    /// When the number of elements differs, memory runs out, or a complex matrix was not made for updates.
     pub(super) fn new_values(&self, executor: &E, elements: Vec<T>) -> Result<NewDiagonal<T, E>, Error> {
         let elements = executor.upload(elements)?;
         let of_plan = match self {
@@ -58,7 +58,7 @@ impl<T: Scalar, E: Executor> Diagonal<T, E> {
         Ok(NewDiagonal { elements, of_plan })
     }
 
-    /// Puts new elements in the place of the old ones; only a device that fails can end that.
+    /// Replaces the elements; fails only if the device does.
     pub(super) fn take_values(&mut self, executor: &E, new: NewDiagonal<T, E>) -> Result<(), Error> {
         match (self, new.of_plan) {
             (Self::Vector(elements), _) => executor.copy(&new.elements, elements),
@@ -68,19 +68,19 @@ impl<T: Scalar, E: Executor> Diagonal<T, E> {
     }
 }
 
-/// New elements of a diagonal matrix, and what they make of its plan.
+/// New elements of a diagonal matrix, and the new values of its plan.
 pub(super) struct NewDiagonal<T: Scalar, E: Executor> {
     elements: Vector<T, E>,
     of_plan: Option<NewValues<T, E>>,
 }
 
-/// A plan of the diagonal matrix with these elements.
+/// Returns a plan of the diagonal matrix with these elements.
 pub(super) fn plan<T: Scalar, E: Executor>(executor: &E, elements: Vec<T>, updates: bool) -> Result<Plan<T, E>, Error> {
     let matrix = identity::<T>(elements.len())?.with_values(|_| Ok(elements))?;
     Plan::with_options(executor, matrix, Format::Dia, PlanOptions { updates, ..PlanOptions::default() })
 }
 
-/// The identity matrix.
+/// Returns the identity matrix.
 fn identity<T: Scalar>(rows: usize) -> Result<Csr<T>, Error> {
     let columns = collect((0..rows).map(|row| row as u32))?;
     let offsets = Offsets::from_lengths((0..rows).map(|_| 1))?;

@@ -21,22 +21,22 @@ use crate::triangular::{Triangular, TriangularOperands, TriangularSolve, Triangu
 /// A triangular factor on the host.
 pub(super) struct Factor<'a, T: Scalar> {
     pub(super) side: Side,
-    /// The entries beside the diagonal, in 64 bits.
+    /// The off-diagonal entries, in 64 bits.
     pub(super) beside_diagonal: &'a Csr<T::Wide>,
     /// One over the diagonal.
     pub(super) inverse_diagonal: Vec<T>,
-    /// The element of the vectors of each row, if that is another one; not with sweeps.
+    /// The vector element of each row, if they differ; not with sweeps.
     pub(super) elements: Option<&'a [u32]>,
 }
 
-/// A factorisation of matrices of one pattern: what follows from it is there once.
+/// A factorisation of matrices of one pattern, whose analysis is done once.
 pub(super) trait Factorization<T: Scalar>: Send {
-    /// L and U of a matrix.
+    /// Computes L and U of a matrix.
     fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error>;
 }
 
-/// The factors of a matrix where they are solved with. Takes the factors, and 1 vector, with sweeps 5; of complex numbers, by
-/// levels, the factors twice, and 1 vector more for each factor whose diagonal is not real.
+/// Returns the factors of a matrix with their solver. Takes the factors and 1 vector, with sweeps 5. For complex numbers
+/// solved by levels, takes the factors twice, and 1 more vector per factor whose diagonal is not real.
 pub(super) fn inverse<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -60,7 +60,7 @@ pub(super) fn inverse<T: Scalar, E: Executor>(
     }
 }
 
-/// The factorisation, if it is done again.
+/// Returns the factorisation, if it will be repeated.
 fn kept<T: Scalar>(
     factorization: impl Factorization<T> + 'static,
     options: PreconditionerOptions,
@@ -77,18 +77,18 @@ struct Factors<T, F, V> {
     factorization: Option<Box<dyn Factorization<T>>>,
 }
 
-/// What solves with a factor.
+/// Solves with a factor.
 pub(super) trait FactorSolver<T: Scalar, E: Executor> {
-    /// What the numbers of another factor of the same pattern make of it.
+    /// Prepared values of another factor of the same pattern.
     type New;
 
     /// z ← F⁻¹ r.
     fn solve(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
 
-    /// What the numbers of another factor of the same pattern make of it; it stays what it is.
+    /// Prepares the values of another factor of the same pattern, without changing this one.
     fn new_values(&self, executor: &E, factor: Factor<'_, T>) -> Result<Self::New, Error>;
 
-    /// Puts new numbers in the place of the old ones; only a device that fails can end that.
+    /// Replaces the values; fails only if the device does.
     fn take_values(&mut self, executor: &E, new: Self::New) -> Result<(), Error>;
 }
 
@@ -108,9 +108,9 @@ impl<T: Scalar, E: Executor, F: FactorSolver<T, E>> Inverse<T, E> for Factors<T,
     }
 }
 
-/// A factor D (I + N) that is solved with level by level, by its real and imaginary parts.
+/// A factor D (I + N), solved level by level, by its real and imaginary parts.
 struct Levels<T: Scalar, E: Executor> {
-    /// D⁻¹, and D⁻¹ b, where D is not real.
+    /// D⁻¹ and D⁻¹ b, if D is not real.
     scaling: Option<(Diagonal<T, E>, Vector<T, E>)>,
     /// The factor, or I + N.
     triangular: Triangular<T::Real, E::Memory>,
@@ -129,7 +129,7 @@ impl<T: Scalar, E: Executor> Levels<T, E> {
     }
 }
 
-/// The real parts of numbers that are all real.
+/// Returns the real parts of numbers; `None` if any is not real.
 fn real<T: Scalar>(numbers: &[T]) -> Result<Option<Vec<T::Real>>, Error> {
     if numbers.iter().any(|number| number.parts()[1] != 0.0) {
         return Ok(None);
@@ -137,7 +137,7 @@ fn real<T: Scalar>(numbers: &[T]) -> Result<Option<Vec<T::Real>>, Error> {
     collect(numbers.iter().map(|number| T::Real::from_f64(number.parts()[0]))).map(Some)
 }
 
-/// One over the diagonal, in the order of the vectors.
+/// Returns one over the diagonal, in vector order.
 fn in_order_of_vectors<T: Scalar>(factor: Factor<'_, T>) -> Result<Vec<T>, Error> {
     let Some(elements) = factor.elements else { return Ok(factor.inverse_diagonal) };
     let mut ordered = zeros(elements.len())?;
@@ -145,20 +145,20 @@ fn in_order_of_vectors<T: Scalar>(factor: Factor<'_, T>) -> Result<Vec<T>, Error
     Ok(ordered)
 }
 
-/// The entries beside the diagonal of a factor over the diagonal element of their row.
+/// Returns the off-diagonal entries of a factor, divided by the diagonal elements of their rows.
 pub(super) fn scaled<T: Scalar>(factor: &Factor<'_, T>) -> Result<Csr<T>, Error> {
     let mut scaled = factor.beside_diagonal.cast()?;
     scale_rows(&mut scaled, &factor.inverse_diagonal);
     Ok(scaled)
 }
 
-/// The numbers of [`Levels`].
+/// The new values of [`Levels`].
 enum NewLevels<T: Scalar, E: Executor> {
     Values {
         diagonal: Option<NewDiagonal<T, E>>,
         triangular: TriangularValues<T::Real, E::Memory>,
     },
-    /// Of a diagonal that is real where the old one was not, or the other way round.
+    /// If only one of the old and the new diagonal is real.
     Whole(Box<Levels<T, E>>),
 }
 
@@ -207,15 +207,15 @@ impl<T: Scalar, E: Executor> FactorSolver<T, E> for Levels<T, E> {
     }
 }
 
-/// A matrix with sorted rows and no entry twice, and where its values come from.
+/// A matrix with sorted rows without duplicate entries, and the sources of its values.
 pub(super) struct Sorted<T: Scalar> {
     matrix: Csr<T>,
-    /// The entries that it is made of, in its order, and whether each adds to the one before.
+    /// The source entries, in the matrix's order, and whether each is added to the previous one.
     sources: Vec<(usize, bool)>,
 }
 
 impl<T: Scalar> Sorted<T> {
-    /// `None` where the matrix is so itself.
+    /// Returns `None` if the matrix already is in this form.
     pub(super) fn of(matrix: &Csr<T>) -> Result<Option<Self>, Error> {
         let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
         if (0..matrix.rows()).all(ascends) {
@@ -235,12 +235,12 @@ impl<T: Scalar> Sorted<T> {
         Ok(Some(Self { matrix: numbers.cast()?, sources }))
     }
 
-    /// The matrix, whose values are not yet those of any.
+    /// Returns the pattern; the values may be of any matrix.
     pub(super) fn pattern(&self) -> &Csr<T> {
         &self.matrix
     }
 
-    /// The matrix with these values of the one that it was made of.
+    /// Returns the sorted matrix for the values of an original one.
     pub(super) fn with_values(&mut self, values: &[T]) -> &Csr<T> {
         let sums = self.matrix.values_mut();
         let mut end = 0;
@@ -256,15 +256,15 @@ impl<T: Scalar> Sorted<T> {
     }
 }
 
-/// No place among the entries of a row.
+/// Marks a column without an entry in a row.
 pub(super) const NOWHERE: usize = usize::MAX;
 
-/// [`NOWHERE`] for each column.
+/// Returns [`NOWHERE`] for each column.
 pub(super) fn nowhere(columns: usize) -> Result<Vec<usize>, Error> {
     parallel::map(columns, ROWS_AT_ONCE, &|_| NOWHERE)
 }
 
-/// Numbers of the precision of the matrix.
+/// Returns numbers rounded to the precision of the matrix.
 pub(super) fn rounded<T: Scalar>(numbers: &[T::Wide]) -> Result<Vec<T>, Error> {
     parallel::map(numbers.len(), ROWS_AT_ONCE, &|row| T::from_wide(numbers[row]))
 }
@@ -272,7 +272,7 @@ pub(super) fn rounded<T: Scalar>(numbers: &[T::Wide]) -> Result<Vec<T>, Error> {
 /// Rows that a thread takes at a time.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// The entries on one side of the diagonal, in 64 bits.
+/// Returns the entries on one side of the diagonal, in 64 bits.
 pub(super) fn beside_diagonal<T: Scalar>(matrix: &Csr<T>, side: Side) -> Result<Csr<T::Wide>, Error> {
     let entries = |row: usize| matrix.row(row).filter(move |&(column, _)| side.contains(row, column as usize));
     let offsets = Offsets::from_lengths((0..matrix.rows()).map(|row| entries(row).count()))?;
@@ -285,14 +285,14 @@ pub(super) fn beside_diagonal<T: Scalar>(matrix: &Csr<T>, side: Side) -> Result<
     Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values)
 }
 
-/// Puts the values of a matrix into the entries on one side of its diagonal.
+/// Copies the values on one side of a matrix's diagonal to `to`.
 pub(super) fn take_beside_diagonal<T: Scalar>(matrix: &Csr<T>, side: Side, to: &mut Csr<T::Wide>) {
     let entries = |row: usize| matrix.row(row).filter(move |&(column, _)| side.contains(row, column as usize));
     let values = (0..matrix.rows()).flat_map(entries);
     to.values_mut().iter_mut().zip(values).for_each(|(to, (_, value))| *to = value.to_wide());
 }
 
-/// The diagonal element of a row with its shift, in its own direction, from the row's entries.
+/// Returns the diagonal element of a row, shifted in its own direction, from the row's entries.
 pub(super) fn shifted_diagonal<T: Scalar>(
     options: PreconditionerOptions,
     row: usize,
@@ -306,7 +306,7 @@ pub(super) fn shifted_diagonal<T: Scalar>(
         }
     }
     let (shift, [re, im], magnitude) = (options.diagonal_shift * largest, diagonal.parts(), diagonal.magnitude());
-    // Of length 1; of 0 it is 1.
+    // Of length 1; for 0 it is 1.
     let [sign_re, sign_im] =
         if im == 0.0 { [if re < 0.0 { -1.0 } else { 1.0 }, 0.0] } else { [re / magnitude, im / magnitude] };
     diagonal + T::Wide::from_parts(shift * sign_re, shift * sign_im)

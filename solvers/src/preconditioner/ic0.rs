@@ -1,4 +1,4 @@
-//! Incomplete Cholesky factors with the entries of the matrix.
+//! Incomplete Cholesky factors with the pattern of the matrix.
 
 use cuda_std::GpuScalar;
 use host::error::Error;
@@ -34,7 +34,7 @@ pub(super) fn recipe<T: Scalar, E: Executor>(
     Ok(Recipe { inverse, symmetric: !T::COMPLEX, scalars: vec![] })
 }
 
-/// IC(0) of matrices of one pattern, in 64 bits. Takes the memory of the matrix one and a half times, besides the factors.
+/// IC(0) of matrices of one pattern, in 64 bits. Takes one and a half times the memory of the matrix, besides the factors.
 pub(super) struct Ic0<T: Scalar> {
     options: PreconditionerOptions,
     /// The matrix, unless its rows are sorted.
@@ -43,7 +43,7 @@ pub(super) struct Ic0<T: Scalar> {
     /// Lᴴ.
     upper: Csr<T::Wide>,
     inverse_diagonal: Vec<T::Wide>,
-    /// Where the entries of a row are.
+    /// The indices of a row's entries, by column.
     places: Vec<usize>,
 }
 
@@ -57,15 +57,15 @@ impl<T: Scalar> Ic0<T> {
 }
 
 impl<T: Scalar> Factorization<T> for Ic0<T> {
-    /// Row by row, one after the other: O(sum over the entries below the diagonal of the length of the row of L that they
-    /// meet). A diagonal element that is not stored is taken as 0; that of a Hermitian matrix is real, and its imaginary
-    /// part is not looked at.
+    /// Factorises row by row, sequentially: O(sum over the entries below the diagonal of the length of the row of L at
+    /// their column). A missing diagonal element counts as 0; that of a Hermitian matrix is real, and its imaginary part is
+    /// ignored.
     fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error> {
         let Self { sorted, lower, upper, inverse_diagonal, places, .. } = self;
         let (options, rows) = (self.options, matrix.rows());
         let matrix = sorted.as_mut().map_or(matrix, |sorted| sorted.with_values(matrix.values()));
         take_beside_diagonal(matrix, Side::Lower, lower);
-        // A factorisation that failed left some.
+        // A failed factorisation leaves some set.
         places.fill(NOWHERE);
         for row in 0..rows {
             let read = matrix.row(row).filter(|&(column, _)| column as usize <= row);
@@ -75,7 +75,7 @@ impl<T: Scalar> Factorization<T> for Ic0<T> {
                 let column = lower.column_indices()[place] as usize;
                 let mut value = lower.values()[place];
                 for entry in lower.range(column) {
-                    // Elements of this row before `place`, which are done.
+                    // Elements of this row before `place`, which are final.
                     if let Some(left) = lower.values().get(places[lower.column_indices()[entry] as usize]) {
                         value = value - *left * lower.values()[entry].conjugate();
                     }
@@ -88,7 +88,7 @@ impl<T: Scalar> Factorization<T> for Ic0<T> {
             }
             below.for_each(|place| places[lower.column_indices()[place] as usize] = NOWHERE);
             let inverse = 1.0 / pivot.sqrt();
-            // Written so that a NaN is refused.
+            // Written so that a NaN is rejected.
             if !(pivot > 0.0 && pivot.is_finite() && T::from_f64(inverse).is_finite()) {
                 let expected =
                     "a finite number greater than 0: a diagonal shift may help if the matrix is positive definite";
@@ -105,8 +105,8 @@ impl<T: Scalar> Factorization<T> for Ic0<T> {
     }
 }
 
-/// Puts the values of a matrix into its conjugate transpose. `next` has an element for each row of that, which is
-/// overwritten.
+/// Copies the values of a matrix to its conjugate transpose. `next` is a workspace with one element per row of the
+/// transpose.
 fn take_conjugate_transpose<W: Scalar>(matrix: &Csr<W>, transposed: &mut Csr<W>, next: &mut [usize]) {
     next.iter_mut().enumerate().for_each(|(row, next)| *next = transposed.range(row).start);
     let values = transposed.values_mut();

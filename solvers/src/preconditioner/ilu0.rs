@@ -1,4 +1,4 @@
-//! Incomplete LU factors with the entries of the matrix.
+//! Incomplete LU factors with the pattern of the matrix.
 
 use host::error::Error;
 use host::executor::Executor;
@@ -33,7 +33,7 @@ pub(super) fn recipe<T: Scalar, E: Executor>(
     Ok(Recipe { inverse, symmetric: false, scalars: vec![] })
 }
 
-/// ILU(0) of matrices of one pattern, in 64 bits. Takes the memory of the matrix twice, besides the factors.
+/// ILU(0) of matrices of one pattern, in 64 bits. Takes twice the memory of the matrix, besides the factors.
 pub(super) struct Ilu0<T: Scalar> {
     options: PreconditionerOptions,
     /// The matrix, unless its rows are sorted.
@@ -42,7 +42,7 @@ pub(super) struct Ilu0<T: Scalar> {
     upper: Csr<T::Wide>,
     /// One over the diagonal of U.
     inverse_diagonal: Vec<T::Wide>,
-    /// Where the entries of a row are: those below the diagonal in L, those above it in U.
+    /// The indices of a row's entries, by column: in L below the diagonal, in U above it.
     places: Vec<usize>,
 }
 
@@ -57,15 +57,15 @@ impl<T: Scalar> Ilu0<T> {
 }
 
 impl<T: Scalar> Factorization<T> for Ilu0<T> {
-    /// Row by row, one after the other (Saad 2003, algorithm 10.4): O(sum over the entries below the diagonal of the length
-    /// of the row of U that they meet). A diagonal element that is not stored is taken as 0, and as a place of the factors.
+    /// Factorises row by row, sequentially (Saad 2003, algorithm 10.4): O(sum over the entries below the diagonal of the
+    /// length of the row of U at their column). A missing diagonal element counts as a stored 0.
     fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error> {
         let Self { sorted, lower, upper, inverse_diagonal, places, .. } = self;
         let (options, rows) = (self.options, matrix.rows());
         let matrix = sorted.as_mut().map_or(matrix, |sorted| sorted.with_values(matrix.values()));
         take_beside_diagonal(matrix, Side::Lower, lower);
         take_beside_diagonal(matrix, Side::Upper, upper);
-        // A factorisation that failed left some.
+        // A failed factorisation leaves some set.
         places.fill(NOWHERE);
         let subtract = |value: &mut T::Wide, product| *value = *value - product;
         for row in 0..rows {
@@ -89,7 +89,7 @@ impl<T: Scalar> Factorization<T> for Ilu0<T> {
             }
             below.for_each(|place| places[lower.column_indices()[place] as usize] = NOWHERE);
             above.for_each(|place| places[upper.column_indices()[place] as usize] = NOWHERE);
-            // As it is stored, which may not be finite in 32 bits.
+            // As it is stored: possibly not finite in 32 bits.
             reciprocal::<T>("ILU(0)", row, diagonal)?;
             inverse_diagonal[row] = inverse_of(diagonal);
         }

@@ -15,7 +15,7 @@ struct Jacobi<T: Scalar, E: Executor>(Diagonal<T, E>);
 
 const OPERATION: &str = "Jacobi";
 
-/// O(nnz); a vector in the executor's memory.
+/// O(nnz); takes a vector in the executor's memory.
 pub(super) fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,

@@ -61,29 +61,29 @@ pub struct Preconditioner<T: Scalar, E: Executor> {
     rows: usize,
     symmetric: bool,
     space: Space<E>,
-    /// M x, where it is to be added to something.
+    /// M x, if it is to be added to a vector.
     product: Vector<T, E>,
-    /// The identity, where that takes complex factors.
+    /// The identity, if adding takes complex factors.
     identity: Option<Plan<T, E>>,
     inverse: Box<dyn Inverse<T, E> + Send>,
-    /// For updates: the pattern, and room for values.
+    /// For updates: the pattern, and memory for values.
     matrix: Option<Csr<T>>,
 }
 
 impl<T: Scalar, E: Executor> Preconditioner<T, E> {
-    /// The preconditioner of this name for a square matrix, with the default options.
+    /// Creates the preconditioner `name` of a square matrix, with the default options.
     ///
     /// # Errors
-    /// When the matrix is not square, has a pivot that nothing can be divided by, sweeps would make the error of a triangular
-    /// solve larger, a number in the name means nothing, or memory runs out.
+    /// When the matrix is not square, a pivot has no inverse, sweeps would increase the error of a triangular solve, a
+    /// number in the name is invalid, or memory runs out.
     pub fn new(executor: &E, matrix: &Csr<T>, name: PreconditionerName) -> Result<Self, Error> {
         Self::with_options(executor, matrix, name, PreconditionerOptions::default())
     }
 
-    /// [`new`](Self::new) with other options.
+    /// [`new`](Self::new) with the given options.
     ///
     /// # Errors
-    /// As for [`new`](Self::new), and when an option means nothing.
+    /// As for [`new`](Self::new), and when an option is invalid.
     pub fn with_options(
         executor: &E,
         matrix: &Csr<T>,
@@ -92,7 +92,7 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
     ) -> Result<Self, Error> {
         check_square("the matrix", matrix.rows(), matrix.columns())?;
         name.check()?;
-        // Written so that a NaN is refused.
+        // Written so that a NaN is rejected.
         if !(options.diagonal_shift >= 0.0 && options.diagonal_shift.is_finite()) {
             let value = options.diagonal_shift.to_string();
             return Err(Error::Setting { what: "the diagonal shift", value, expected: "0 or more" });
@@ -112,7 +112,7 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
         Self::from_recipe(executor, matrix, recipe, options)
     }
 
-    /// Multigrid with vectors that coarse levels must represent.
+    /// Creates multigrid with vectors that the coarse levels must represent.
     ///
     /// ```
     /// use host::Csr;
@@ -134,7 +134,7 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
     /// ```
     ///
     /// # Errors
-    /// As for [`with_options`](Self::with_options), and when the vectors have other rows than the matrix.
+    /// As for [`with_options`](Self::with_options), and when the number of rows of the vectors is not the matrix's.
     pub fn multigrid(
         executor: &E,
         matrix: &Csr<T>,
@@ -160,20 +160,19 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
         Ok(Self { rows, symmetric, space, product: executor.zeros(rows)?, identity: None, inverse, matrix })
     }
 
-    /// The executor that it is on.
+    /// Returns the preconditioner's executor.
     pub fn executor(&self) -> &E {
         self.space.executor()
     }
 
-    /// The levels of multigrid; none of another preconditioner.
+    /// Returns the report of multigrid; `None` for other preconditioners.
     pub fn multigrid_report(&self) -> Option<&MultigridReport> {
         self.inverse.report()
     }
 
-    /// Makes the preconditioner that of a matrix with other values: one for each entry, in the order of the [`Csr`] that it
-    /// was made of, also where an entry is stored twice. The bits are those of a new one. What follows from the pattern
-    /// alone, such as the order in which triangular factors are solved with, is found once and stays; only numbers are
-    /// computed, on the host, and take the place of the old ones.
+    /// Updates the preconditioner for new values of the matrix: one per entry, in the order of the original [`Csr`],
+    /// including duplicate entries. The result has the same bits as a new preconditioner. The analysis of the pattern, such
+    /// as the solution order of triangular factors, is kept; only numbers are computed, on the host, and replaced.
     ///
     /// The preconditioner must have been made with [`PreconditionerOptions::updates`].
     ///
@@ -196,9 +195,9 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
     /// ```
     ///
     /// # Errors
-    /// When there are more or fewer values than entries, the preconditioner was not made for updates, a pivot is one that
-    /// nothing can be divided by, sweeps would make the error of a triangular solve larger, memory runs out, or the device
-    /// fails; but for the latter, it is then what it was.
+    /// When the number of values is not that of the entries, the preconditioner was not made for updates, a pivot has no
+    /// inverse, sweeps would increase the error of a triangular solve, memory runs out, or the device fails. Unless the
+    /// device fails, the preconditioner is then unchanged.
     pub fn update_values(&mut self, values: &[T]) -> Result<(), Error> {
         let Some(matrix) = &mut self.matrix else { return Err(not_updatable()) };
         check_length("values", values.len(), matrix.nnz())?;
@@ -240,7 +239,7 @@ impl<T: Scalar, E: Executor> Operator<T, E> for Preconditioner<T, E> {
         self.inverse.iterations_between_looks()
     }
 
-    /// For those that are symmetric whatever A is: Jacobi, and IC(0) of real numbers.
+    /// For preconditioners that are symmetric for any A: Jacobi, and IC(0) of real numbers.
     fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         if self.symmetric {
             return self.apply(alpha, x, beta, y);

@@ -8,60 +8,60 @@ use host::error::Error;
 use crate::dense::LARGEST_BLOCK;
 use crate::multigrid::Multigrid;
 
-/// The degree of a polynomial, and the number of sweeps, at most.
+/// Largest degree of a polynomial, and largest number of sweeps.
 const MOST_STEPS: u32 = 100;
 
-/// A preconditioner with its parameters. As text, "jacobi", "block-jacobi-8", "neumann-3", "chebyshev-6", "ilu0",
-/// "ilu0-coloured", "ilu0-sweeps-5", "ic0", "ic0-coloured", "ic0-sweeps-5", with any number in place of these, and "amg" and
-/// "saddle", or these with [options](Multigrid) after a colon.
+/// A preconditioner with its parameters. Its text form is "jacobi", "block-jacobi-8", "neumann-3", "chebyshev-6", "ilu0",
+/// "ilu0-coloured", "ilu0-sweeps-5", "ic0", "ic0-coloured" or "ic0-sweeps-5", with any number instead of these, or "amg" or
+/// "saddle", optionally followed by a colon and [options](Multigrid).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PreconditionerName {
     /// The inverse of the diagonal.
     Jacobi,
-    /// The inverses of dense blocks on the diagonal.
+    /// The inverses of dense diagonal blocks.
     BlockJacobi {
-        /// Rows of a block, from 1 to [`LARGEST_BLOCK`].
+        /// Rows per block, from 1 to [`LARGEST_BLOCK`].
         size: u32,
     },
-    /// Neumann's series for the matrix scaled by its diagonal, ended after a power (Saad 2003, §12.3.1).
+    /// Neumann's series for the matrix scaled by its diagonal, truncated after a power (Saad 2003, §12.3.1).
     Neumann {
-        /// The power, from 0 to 100: products with the matrix.
+        /// The power, from 0 to 100: the number of products with the matrix.
         degree: u32,
     },
     /// Chebyshev's polynomial for the matrix scaled by its diagonal (Saad 2003, §12.3.2).
     Chebyshev {
-        /// The degree, from 0 to 100: products with the matrix.
+        /// The degree, from 0 to 100: the number of products with the matrix.
         degree: u32,
     },
-    /// Incomplete LU factors with the entries of the matrix (Saad 2003, §10.3.2).
+    /// Incomplete LU factors with the pattern of the matrix (Saad 2003, §10.3.2).
     Ilu0(TriangularSolver),
-    /// Incomplete Cholesky factors with the entries of the matrix (Meijerink & van der Vorst 1977), for symmetric or
-    /// Hermitian positive definite matrices, of which only the entries below and on the diagonal are read.
+    /// Incomplete Cholesky factors with the pattern of the matrix (Meijerink & van der Vorst 1977), for symmetric or
+    /// Hermitian positive definite matrices, of which only the entries on and below the diagonal are read.
     Ic0(TriangularSolver),
     /// Algebraic multigrid.
     Amg(Multigrid),
-    /// For saddle points: algebraic multigrid for the rows with a positive diagonal element, and a diagonal approximation of the
-    /// Schur complement for the others (Benzi, Golub & Liesen 2005, §10.1.1). For MINRES and GMRES.
+    /// For saddle points: algebraic multigrid for the rows with a positive diagonal element, and a diagonal approximation
+    /// of the Schur complement for the others (Benzi, Golub & Liesen 2005, §10.1.1). For MINRES and GMRES.
     Saddle(Multigrid),
 }
 
-/// How triangular factors are solved with.
+/// The method of solving with triangular factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TriangularSolver {
     /// Exactly, level by level.
     Levels,
-    /// Exactly, level by level, of factors of the matrix with its rows in the order of colours: rows of a colour have no
-    /// entries in each other's columns, so that there are as many levels as colours, a few to a few dozen. Solvers take more
-    /// iterations than with factors in the order of the rows.
+    /// Exactly, level by level, with the rows of the matrix ordered by colour. Rows of a colour have no entries in each
+    /// other's columns, so there are as many levels as colours, a few to a few dozen. Solvers take more iterations than
+    /// with factors in row order.
     Colours,
-    /// By so many sweeps of Jacobi's method, from 1 to 100 (Anzt, Chow & Dongarra 2015): a product with the factor each, and
-    /// so with no rows that wait for others. Exact with as many sweeps as there are levels but one. An error where sweeps make
-    /// the error of a solve larger, which is estimated on the host.
+    /// By the given number of sweeps of Jacobi's method, from 1 to 100 (Anzt, Chow & Dongarra 2015). A sweep is a product
+    /// with the factor, so no row waits for another. The solution is exact with one sweep less than there are levels. An
+    /// error if sweeps would increase the error of a solve, which is estimated on the host.
     Sweeps(u32),
 }
 
 impl PreconditionerName {
-    /// Every preconditioner, with parameters that are often good.
+    /// Every preconditioner, with parameters that are often suitable.
     pub const ALL: &[Self] = &[
         Self::Jacobi,
         Self::BlockJacobi { size: 8 },
@@ -77,7 +77,7 @@ impl PreconditionerName {
         Self::Saddle(Multigrid::DEFAULT),
     ];
 
-    /// The name without the number, and the number.
+    /// Returns the name without the number, and the number.
     fn parts(self) -> (&'static str, Option<u32>) {
         match self {
             Self::Jacobi => ("jacobi", None),
@@ -95,7 +95,7 @@ impl PreconditionerName {
         }
     }
 
-    /// The same with another number, if there is one.
+    /// Returns the same preconditioner with another number, if it has one.
     fn with_number(self, number: u32) -> Option<Self> {
         match self {
             Self::BlockJacobi { .. } => Some(Self::BlockJacobi { size: number }),
@@ -142,7 +142,7 @@ impl fmt::Display for PreconditionerName {
 impl FromStr for PreconditionerName {
     type Err = Error;
 
-    /// Without a number, the one in [`ALL`](Self::ALL).
+    /// Without a number, takes the one in [`ALL`](Self::ALL).
     fn from_str(name: &str) -> Result<Self, Error> {
         match name.split_once(':') {
             Some(("amg", options)) => return Multigrid::parse(options).map(Self::Amg),

@@ -1,7 +1,7 @@
 //! Polynomials of the matrix scaled by its diagonal, B = D⁻¹ A: M = p(B) D⁻¹ (Saad 2003, §12.3).
 //!
-//! Both are so many steps of a method for B z = D⁻¹ r from z = 0: each corrects z by d ← a w + b d, where w is what is left
-//! of the residual, and only the factors a and b differ.
+//! Both take `degree` + 1 steps of a method for B z = D⁻¹ r from z = 0. Each corrects z by d ← a w + b d, where w is the
+//! current residual; only the factors a and b differ.
 
 use host::error::Error;
 use host::executor::Executor;
@@ -15,11 +15,11 @@ use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal, pl
 use super::spectrum::SpectralBound;
 use crate::dense::{Correction, FIRST_SLOT, ScaledTwice, Space};
 
-/// The step of Neumann's series over that of the largest eigenvalue λ of B: I − 1.5/λ B has its eigenvalues in [−0.5, 1) if
-/// those of B are in (0, λ], and M stays definite even if the largest is a third beyond the bound.
+/// The step of Neumann's series times the largest eigenvalue λ of B: I − 1.5/λ B has its eigenvalues in [−0.5, 1) if those
+/// of B are in (0, λ], and M stays definite even if the largest exceeds the bound by a third.
 const NEUMANN_STEP: f64 = 1.5;
 
-/// The largest over the smallest eigenvalue of the interval on which Chebyshev's polynomial is small.
+/// Ratio of the ends of the interval on which Chebyshev's polynomial is small.
 const INTERVAL_RATIO: f64 = 30.0;
 
 struct Polynomial<T: Scalar, E: Executor> {
@@ -36,7 +36,7 @@ struct Polynomial<T: Scalar, E: Executor> {
     bound: SpectralBound,
 }
 
-/// Which polynomial.
+/// The kind of polynomial.
 #[derive(Clone, Copy)]
 enum Kind {
     Neumann,
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// a and b of each step, from a bound of the eigenvalues.
+    /// Returns a and b of each step, from a bound of the eigenvalues.
     fn factors(self, degree: u32, largest: f64) -> Vec<f64> {
         match self {
             Self::Neumann => neumann_factors(degree, largest),
@@ -69,7 +69,7 @@ pub(super) fn neumann<T: Scalar, E: Executor>(
     recipe(executor, matrix, Kind::Neumann, degree, options)
 }
 
-/// The factors of all steps are the same: a = 1.5/λ, b = 0.
+/// All steps have the same factors: a = 1.5/λ, b = 0.
 fn neumann_factors(degree: u32, largest: f64) -> Vec<f64> {
     [NEUMANN_STEP / largest, 0.0].repeat(degree as usize + 1)
 }
@@ -83,7 +83,7 @@ pub(super) fn chebyshev<T: Scalar, E: Executor>(
     recipe(executor, matrix, Kind::Chebyshev, degree, options)
 }
 
-/// The factors of Chebyshev's iteration (Saad 2003, algorithm 12.1) for the interval from λ / 30 to λ.
+/// Returns the factors of Chebyshev's iteration (Saad 2003, algorithm 12.1) for the interval from λ / 30 to λ.
 fn chebyshev_factors(degree: u32, largest: f64) -> Vec<f64> {
     let smallest = largest / INTERVAL_RATIO;
     let (center, half_width) = ((largest + smallest) / 2.0, (largest - smallest) / 2.0);
@@ -97,7 +97,7 @@ fn chebyshev_factors(degree: u32, largest: f64) -> Vec<f64> {
     factors
 }
 
-/// O(nnz) for each of the bound's steps; the matrix in its format, and 3 vectors.
+/// O(nnz) per step of the bound; takes the matrix in its format, and 3 vectors.
 fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -121,7 +121,7 @@ fn recipe<T: Scalar, E: Executor>(
     Ok(Recipe { inverse: Box::new(polynomial), symmetric: false, scalars: kind.factors(degree, largest) })
 }
 
-/// Multiplies each row with a number of its own.
+/// Multiplies each row by its own factor.
 pub(crate) fn scale_rows<T: Scalar>(matrix: &mut Csr<T>, factors: &[T]) {
     for (row, &factor) in factors.iter().enumerate() {
         let range = matrix.range(row);

@@ -1,4 +1,4 @@
-//! What every preconditioner is made of.
+//! Shared parts of the preconditioners.
 
 use cuda_std::GpuScalar;
 pub(crate) use gpu_kernels::multigrid::numbers::inverse_of;
@@ -14,25 +14,24 @@ use super::spectrum::SpectralBound;
 use crate::dense::Space;
 use crate::multigrid::MultigridReport;
 
-/// What a preconditioner takes besides its name.
+/// The options of a preconditioner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PreconditionerOptions {
-    /// The format of the matrices that polynomials, sweeps and multigrid multiply with. Unless it is given, CSR, because a
-    /// preconditioner is then the same for any number of threads; multigrid takes [`Format::Auto`] on a GPU. That is the
-    /// format that is predicted to be the fastest on the device, and so on these threads: none is tried, and no file of the
-    /// user's is read.
+    /// The format of the matrices that polynomials, sweeps and multigrid multiply with. By default CSR, which makes the
+    /// preconditioner independent of the number of threads; multigrid uses [`Format::Auto`] on a GPU: the format predicted
+    /// to be fastest on the device, or on the current number of CPU threads. None is measured, and no user file is read.
     pub format: Option<Format>,
-    /// How these matrices store their values. M is an approximation, so that values of half the bytes hardly make it a worse
-    /// one; they make it faster in formats whose time is the memory's, which that of CSR on a GPU is not.
+    /// How these matrices store their values. M is an approximation that values of half the bytes hardly make worse. They
+    /// speed up memory-bound formats, which CSR on a GPU is not.
     pub values: ValueStorage,
-    /// How the polynomials find the largest eigenvalue.
+    /// The method by which polynomials bound the largest eigenvalue.
     pub bound: SpectralBound,
     /// Added to each diagonal element before a factorisation, with its sign, as a multiple of the largest magnitude in its
-    /// row: where it is at least the diagonal element of most rows, Manteuffel's shift (1980). At least 0.
+    /// row; if that is the diagonal element in most rows, this is Manteuffel's shift (1980). At least 0.
     pub diagonal_shift: f64,
-    /// Whether [`Preconditioner::update_values`](super::Preconditioner::update_values) will be called: the host then keeps the
-    /// matrix, of factorisations also the factors in 64 bits, and plans keep what
-    /// [they need](host::PlanOptions::updates). Not for [narrow values](Self::values).
+    /// Whether [`Preconditioner::update_values`](super::Preconditioner::update_values) will be called. The host then keeps
+    /// the matrix, for factorisations also the factors in 64 bits, and plans keep what [they
+    /// need](host::PlanOptions::updates). Not for [narrow values](Self::values).
     pub updates: bool,
 }
 
@@ -48,13 +47,13 @@ impl Default for PreconditionerOptions {
     }
 }
 
-/// What a preconditioner does.
+/// An approximate inverse.
 pub(crate) trait Inverse<T: Scalar, E: Executor> {
     /// z ← M r. The space has the scalars of the [`Recipe`].
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
 
-    /// Takes the numbers of a matrix of the same pattern, whose values may be changed meanwhile: what follows from the pattern
-    /// alone stays. On an error nothing is changed, unless the device fails.
+    /// Updates the numbers for a matrix of the same pattern, whose values may be modified on the way; the analysis of the
+    /// pattern is kept. On an error nothing is changed, unless the device fails.
     fn update(&mut self, space: &mut Space<E>, matrix: &mut Csr<T>) -> Result<(), Error>;
 
     /// [`Operator::iterations_between_looks`](crate::Operator::iterations_between_looks).
@@ -62,22 +61,22 @@ pub(crate) trait Inverse<T: Scalar, E: Executor> {
         None
     }
 
-    /// The levels, if it has some.
+    /// Returns the report of multigrid, if there is one.
     fn report(&self) -> Option<&MultigridReport> {
         None
     }
 }
 
-/// What a file of this folder makes of a matrix.
+/// The product of a module of this folder.
 pub(crate) struct Recipe<T: Scalar, E: Executor> {
     pub inverse: Box<dyn Inverse<T, E> + Send>,
     /// Whether M is symmetric whatever A is.
     pub symmetric: bool,
-    /// Scalars, from [`FIRST_SLOT`](crate::dense::FIRST_SLOT) on.
+    /// Scalars, starting at [`FIRST_SLOT`](crate::dense::FIRST_SLOT).
     pub scalars: Vec<f64>,
 }
 
-/// A plan of a matrix that a preconditioner multiplies with.
+/// Returns a plan of a matrix that a preconditioner multiplies with.
 ///
 /// # Errors
 /// When it does not fit the format, no format can be chosen, memory runs out, or the device fails.
@@ -95,8 +94,8 @@ pub(crate) fn plan_of<T: Scalar, E: Executor>(
     }
 }
 
-/// [`plan_of`] a matrix that is in the executor's memory. Where a format is to be chosen, `same` is looked at, the same matrix
-/// on the host, or if there is none a copy of the pattern.
+/// [`plan_of`] for a matrix in the executor's memory. To choose a format, it examines `same`, the same matrix on the host,
+/// or else a copy of the pattern.
 ///
 /// # Errors
 /// As for [`plan_of`].
@@ -120,15 +119,15 @@ pub(crate) fn plan_in_memory<T: Scalar, E: Executor>(
     }
 }
 
-/// How a format is chosen: none is tried, and no file is read.
+/// Returns the choice of a format: without measuring, and without reading a file.
 fn selection(PreconditionerOptions { updates, values, .. }: PreconditionerOptions) -> Selection {
     Selection { measure: Measure::Never, store: None, updates, values, ..Selection::default() }
 }
 
-/// One over each diagonal element; entries that are stored more than once add up.
+/// Returns one over each diagonal element; duplicate entries add up.
 ///
 /// # Errors
-/// When there is none in a row, or it is 0 or not finite, or one over it is not finite, and when memory runs out.
+/// When a diagonal element is missing, 0 or not finite, or its inverse is not finite, and when memory runs out.
 pub(super) fn inverse_diagonal<T: Scalar>(operation: &'static str, matrix: &Csr<T>) -> Result<Vec<T>, Error> {
     let mut inverse = with_capacity(matrix.rows())?;
     for row in 0..matrix.rows() {
@@ -137,13 +136,13 @@ pub(super) fn inverse_diagonal<T: Scalar>(operation: &'static str, matrix: &Csr<
     Ok(inverse)
 }
 
-/// The diagonal element of a row; entries that are stored more than once add up.
+/// Returns the diagonal element of a row; duplicate entries add up.
 pub(super) fn diagonal_element<T: Scalar>(matrix: &Csr<T>, row: usize) -> T::Wide {
     let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
     on_diagonal.fold(T::Wide::ZERO, |sum, (_, value)| sum + value.to_wide())
 }
 
-/// One over a pivot.
+/// Returns one over a pivot.
 ///
 /// # Errors
 /// When the pivot is 0 or not finite, or one over it is not finite.
@@ -155,13 +154,13 @@ pub(super) fn reciprocal<T: Scalar>(operation: &'static str, row: usize, pivot: 
     Err(Error::Pivot { operation, row, pivot: shown(pivot), expected: "a finite number other than 0" })
 }
 
-/// A pivot as an error tells it: of a complex one the magnitude.
+/// Returns a pivot as shown in an error: for complex ones, the magnitude.
 pub(crate) fn shown<W: Scalar>(pivot: W) -> f64 {
     if W::COMPLEX { pivot.magnitude() } else { pivot.parts()[0] }
 }
 
-/// That a preconditioner was not made for new values.
+/// Returns the error for a preconditioner that was not made for updates.
 pub(super) fn not_updatable() -> Error {
-    let expected = "true for a preconditioner that gets new values";
+    let expected = "true for a preconditioner whose values are updated";
     Error::Setting { what: "`updates` in the options", value: false.to_string(), expected }
 }

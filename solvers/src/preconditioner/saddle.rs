@@ -1,10 +1,11 @@
 //! A block-diagonal preconditioner for saddle points (Benzi, Golub & Liesen 2005, §10.1.1).
 //!
 //! A symmetric matrix with the blocks A, B and, on the lower right, −C, where A is positive definite and C is 0 or positive
-//! semidefinite, has a Schur complement −(C + B A⁻¹ Bᵀ). The inverses of A and of C + B A⁻¹ Bᵀ on the diagonal leave
-//! eigenvalues in three small intervals. Here multigrid stands for the first, and the diagonal of C + B D⁻¹ Bᵀ for the
-//! second, where D is the diagonal of A: for the Stokes equations that diagonal is the mass of the pressure, up to a factor.
-//! Because D⁻¹ is small where A⁻¹ is large, the diagonal is taken [several times](SCHUR_FACTOR).
+//! semidefinite, has the Schur complement −(C + B A⁻¹ Bᵀ). Preconditioning by the inverses of A and of C + B A⁻¹ Bᵀ on the
+//! diagonal clusters the eigenvalues in three small intervals. Here multigrid approximates the first inverse, and the
+//! diagonal of C + B D⁻¹ Bᵀ the second one's matrix, where D is the diagonal of A: for the Stokes equations that diagonal
+//! is the mass of the pressure, up to a factor. Because D⁻¹ is small where A⁻¹ is large, the diagonal is multiplied by [a
+//! factor](SCHUR_FACTOR).
 
 use host::error::Error;
 use host::executor::Executor;
@@ -18,23 +19,23 @@ use super::recipe::{Inverse, PreconditionerOptions, Recipe, diagonal_element, in
 use crate::dense::Space;
 use crate::multigrid::{Amg, Multigrid, MultigridReport};
 
-/// Which rows belong to which block, and the approximate inverses of the two.
+/// The two blocks of rows, and the approximate inverses of both.
 struct Saddle<T: Scalar, E: Executor> {
     multigrid: Multigrid,
     options: PreconditionerOptions,
     first: Amg<T, E>,
     /// The inverse of the second block's diagonal, with 0 for the rows of the first.
     second: Diagonal<T, E>,
-    /// The rows of the first block, and back.
+    /// Selection of the rows of the first block, and its transpose.
     restriction: Plan<T, E>,
     prolongation: Plan<T, E>,
-    /// What multigrid takes and gives.
+    /// The input and output of multigrid.
     r: Vector<T, E>,
     z: Vector<T, E>,
 }
 
-/// Rows whose diagonal element is greater than 0 are the first block, all others the second. O(nnz), besides what multigrid
-/// takes; on the executor, two vectors of the first block, and two matrices with an entry for each of its rows.
+/// Rows with a positive diagonal element form the first block, all others the second. O(nnz), besides multigrid; on the
+/// executor, two vectors of the first block, and two matrices with one entry per row of it.
 pub(super) fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
@@ -49,7 +50,7 @@ impl<T: Scalar, E: Executor> Saddle<T, E> {
     fn new(executor: &E, matrix: &Csr<T>, multigrid: Multigrid, options: PreconditionerOptions) -> Result<Self, Error> {
         let rows = matrix.rows();
         let diagonal = collect((0..rows).map(|row| diagonal_element(matrix, row)))?;
-        // Of the rows of the first block their number there.
+        // The index of each row within the first block.
         let mut numbers = filled(rows, SECOND)?;
         let mut count = 0;
         for (number, diagonal) in numbers.iter_mut().zip(&diagonal) {
@@ -75,15 +76,15 @@ impl<T: Scalar, E: Executor> Saddle<T, E> {
     }
 }
 
-/// What the diagonal of C + B D⁻¹ Bᴴ is multiplied with. For the Stokes equations in Taylor-Hood elements 1, 2, 4, 8 and 16
-/// take 151, 140, 133, 126 and 121 iterations of MINRES, for mixed Poisson problems in Raviart-Thomas elements 369 with 1, 392
-/// with 4 and 453 with 16.
+/// The factor of the diagonal of C + B D⁻¹ Bᴴ. For the Stokes equations in Taylor-Hood elements, factors 1, 2, 4, 8 and 16
+/// take 151, 140, 133, 126 and 121 iterations of MINRES; for mixed Poisson problems in Raviart-Thomas elements, 369 with 1,
+/// 392 with 4 and 453 with 16.
 const SCHUR_FACTOR: f64 = 4.0;
 
-/// The number of a row of the second block.
+/// Marks a row of the second block.
 const SECOND: u32 = u32::MAX;
 
-/// The rows and columns of the first block.
+/// Returns the rows and columns of the first block.
 fn first_block<T: Scalar>(matrix: &Csr<T>, numbers: &[u32], count: usize) -> Result<Csr<T>, Error> {
     let rows = || (0..matrix.rows()).filter(|&row| numbers[row] != SECOND);
     let inside = |row: usize| matrix.row(row).filter(|&(column, _)| numbers[column as usize] != SECOND);
@@ -98,7 +99,8 @@ fn first_block<T: Scalar>(matrix: &Csr<T>, numbers: &[u32], count: usize) -> Res
     Csr::try_new(count, count, offsets, columns, values)
 }
 
-/// One over the diagonal of C + B D⁻¹ Bᴴ, times the factor, for the rows of the second block, and 0 for those of the first.
+/// Returns one over the product of the factor and the diagonal of C + B D⁻¹ Bᴴ for the rows of the second block, and 0 for
+/// those of the first.
 fn second_diagonal<T: Scalar>(matrix: &Csr<T>, numbers: &[u32], diagonal: &[T::Wide]) -> Result<Vec<T>, Error> {
     let mut inverses = zeros::<T>(matrix.rows())?;
     for row in (0..matrix.rows()).filter(|&row| numbers[row] == SECOND) {
@@ -119,7 +121,7 @@ fn second_diagonal<T: Scalar>(matrix: &Csr<T>, numbers: &[u32], diagonal: &[T::W
     Ok(inverses)
 }
 
-/// The matrix that takes the rows of the first block.
+/// Returns the matrix that selects the rows of the first block.
 fn selection<T: Scalar>(numbers: &[u32], count: usize) -> Result<Csr<T>, Error> {
     let mut columns = with_capacity(count)?;
     columns.extend((0..numbers.len() as u32).filter(|&row| numbers[row as usize] != SECOND));
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn blocks_are_found_by_the_diagonal() {
-        // Rows 0 and 3 are the first block.
+        // Rows 0 and 3 form the first block.
         let (rows, columns) = ([0, 0, 0, 1, 2, 2, 3, 3], [0, 1, 3, 0, 2, 3, 0, 3]);
         let values = [4.0, 2.0, 1.0, 2.0, -0.5, 3.0, 1.0, 2.0];
         let matrix = Csr::try_from_triplets(4, 4, &rows, &columns, &values).unwrap();

@@ -1,4 +1,4 @@
-//! The largest eigenvalue of a matrix, or what it is at most.
+//! The largest eigenvalue of a matrix, or an upper bound.
 
 use cuda_std::GpuScalar;
 use host::error::Error;
@@ -7,28 +7,28 @@ use host::memory::collect;
 use host::parallel;
 use host::real::Scalar;
 
-/// What the estimate of power steps is multiplied with: it comes from below.
+/// Factor of the estimate by power steps, which is a lower estimate.
 const SAFETY: f64 = 1.1;
 
-/// How the largest magnitude of an eigenvalue is found.
+/// The method of bounding the largest magnitude of an eigenvalue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpectralBound {
-    /// At most the largest sum of magnitudes of a row (Gershgorin).
+    /// By the largest sum of magnitudes of a row (Gershgorin).
     Gershgorin,
-    /// So many products with the matrix from a fixed vector, and 1.1 times what the last one makes it grow by; at most the
-    /// bound of Gershgorin. In parallel on the host.
+    /// By the given number of products with the matrix, starting from a fixed vector: 1.1 times the growth in the last one,
+    /// at most Gershgorin's bound. In parallel on the host.
     PowerSteps(u32),
 }
 
 impl Default for SpectralBound {
-    /// Gershgorin's: it is never too small.
+    /// Gershgorin's bound, which is never too small.
     fn default() -> Self {
         Self::Gershgorin
     }
 }
 
 impl SpectralBound {
-    /// The bound for a square matrix; 1 if it has no rows.
+    /// Returns the bound for a square matrix; 1 if it has no rows.
     ///
     /// # Errors
     /// When it is not finite and greater than 0, or memory runs out.
@@ -37,7 +37,7 @@ impl SpectralBound {
             return Ok(1.0);
         }
         let sum = |row| matrix.row(row).map(|(_, value)| value.magnitude()).sum::<f64>();
-        // Not by f64::max, which passes over NaN.
+        // Not by `f64::max`, which ignores NaN.
         let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
         let gershgorin = (0..matrix.rows()).map(sum).fold(0.0, larger);
         let bound = match self {
@@ -55,14 +55,14 @@ impl SpectralBound {
     }
 }
 
-/// What the last of so many products with the matrix multiplies the norm of a vector with; 0 if it has come to 0.
+/// Returns the growth of a vector's norm in the last of `steps` products with the matrix; 0 if the vector has become 0.
 ///
 /// # Errors
 /// When memory runs out.
 fn power_steps<T: Scalar>(matrix: &Csr<T>, steps: u32) -> Result<f64, Error> {
     let square = |value: &T::Wide| value.parts().into_iter().map(|part| part * part).sum::<f64>();
     let norm = |vector: &[T::Wide]| vector.iter().map(square).sum::<f64>().sqrt();
-    // Of no regularity that an eigenvector could be orthogonal to: by Weyl's sequence, in [-0.5, 0.5).
+    // Irregular, so that no eigenvector is likely to be orthogonal to it: Weyl's sequence, in [-0.5, 0.5).
     let element = |row: usize| T::Wide::from_f64((row as f64 * 0.618_033_988_749_895).fract() - 0.5);
     let mut vector = collect((0..matrix.rows()).map(element))?;
     let mut growth = 0.0;
@@ -86,11 +86,11 @@ mod tests {
 
     #[test]
     fn bounds_are_between_the_eigenvalue_and_gershgorins() {
-        // Eigenvalues 1 and 3, and rows that add up to 3.
+        // Eigenvalues 1 and 3, and rows with sum 3.
         let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[2.0, -1.0, -1.0, 2.0]).unwrap();
         assert_eq!(SpectralBound::Gershgorin.largest_eigenvalue(&matrix).unwrap(), 3.0);
         assert_eq!(SpectralBound::PowerSteps(30).largest_eigenvalue(&matrix).unwrap(), 3.0);
-        // Eigenvalues 1 and 2, and a row that adds up to 6.
+        // Eigenvalues 1 and 2, and a row with sum 6.
         let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1], &[0, 1, 1], &[1.0, 5.0, 2.0]).unwrap();
         let bound = SpectralBound::PowerSteps(30).largest_eigenvalue(&matrix).unwrap();
         assert!((bound - 2.2).abs() < 1e-6, "{bound}");

@@ -15,13 +15,13 @@ use super::recipe::{PreconditionerOptions, plan_of};
 use crate::dense::{Combined, ONE, Scaled, Space};
 use crate::lanczos::pseudo_random;
 
-/// The error after the sweeps that is good whatever would come after them, over that before them.
+/// Ratio of the error after the sweeps to the one before them that is acceptable without further sweeps.
 const SMALL_ERROR: f64 = 0.1;
 
-/// Sweeps after which the error must be less than before them, if there are not more.
+/// The error must decrease within this many sweeps, unless more are used.
 const FEWEST_LOOKED_AT: u32 = 15;
 
-/// A factor D + N that is solved with by Jacobi's method: x ← D⁻¹ b − D⁻¹ N x, from x = D⁻¹ b on.
+/// A factor D + N, solved by Jacobi's method: x ← D⁻¹ b − D⁻¹ N x, starting from x = D⁻¹ b.
 pub(super) struct Sweeps<T: Scalar, E: Executor> {
     sweeps: u32,
     inverse_diagonal: Diagonal<T, E>,
@@ -37,7 +37,7 @@ impl<T: Scalar, E: Executor> Sweeps<T, E> {
     /// Moves a factor to an executor.
     ///
     /// # Errors
-    /// When [sweeps make the error larger](check), memory runs out, or the device fails.
+    /// When [sweeps increase the error](check), memory runs out, or the device fails.
     pub(super) fn new(
         executor: &E,
         factor: Factor<'_, T>,
@@ -56,7 +56,7 @@ impl<T: Scalar, E: Executor> Sweeps<T, E> {
     }
 }
 
-/// D⁻¹ and the values of D⁻¹ N, and what they make of its plan.
+/// D⁻¹ and the values of D⁻¹ N, with the new values of its plan.
 pub(super) struct NewSweeps<T: Scalar, E: Executor> {
     inverse_diagonal: NewDiagonal<T, E>,
     values: Vector<T, E>,
@@ -91,13 +91,13 @@ impl<T: Scalar, E: Executor> FactorSolver<T, E> for Sweeps<T, E> {
     }
 }
 
-/// Checks that sweeps approximate a solve. `scaled` is D⁻¹ N, and each sweep multiplies the error with −D⁻¹ N, the first
-/// from x = 0 on: here a fixed error, as often as there are sweeps or a few times more. A power of D⁻¹ N is 0, but before
-/// that they may grow by orders of magnitude, as for edge elements; a method that is preconditioned so stagnates, even where
-/// the error has not grown yet after as few sweeps as it has. O(nnz) for each sweep, in parallel on the host.
+/// Checks that sweeps approximate a solve. `scaled` is D⁻¹ N, and each sweep multiplies the error by −D⁻¹ N, starting from
+/// x = 0. This is applied to a fixed error, as many times as there are sweeps or a few times more. A power of D⁻¹ N is 0,
+/// but lower powers may grow by orders of magnitude, as for edge elements. A method with such a preconditioner stagnates,
+/// even if the error has not grown yet after its few sweeps. O(nnz) per sweep, in parallel on the host.
 ///
 /// # Errors
-/// When the error is not less than before, or memory runs out.
+/// When the error does not decrease, or memory runs out.
 fn check<T: Scalar>(scaled: &Csr<T>, sweeps: u32) -> Result<(), Error> {
     let square = |value: &T::Wide| value.parts().into_iter().map(|part| part * part).sum::<f64>();
     let norm = |vector: &[T::Wide]| vector.iter().map(square).sum::<f64>().sqrt();
@@ -115,7 +115,7 @@ fn check<T: Scalar>(scaled: &Csr<T>, sweeps: u32) -> Result<(), Error> {
             return Ok(());
         }
     }
-    // Written so that a NaN is refused.
+    // Written so that a NaN is rejected.
     if growth < 1.0 {
         return Ok(());
     }
@@ -131,7 +131,7 @@ const ROWS_AT_ONCE: usize = 1024;
 mod tests {
     use super::*;
 
-    /// A matrix with the same number beside its diagonal everywhere.
+    /// A matrix with the same number everywhere next to its diagonal.
     fn beside(rows: u32, value: f64) -> Csr<f64> {
         let (below, columns): (Vec<u32>, Vec<u32>) = (1..rows).map(|row| (row, row - 1)).unzip();
         Csr::try_from_triplets(rows as usize, rows as usize, &below, &columns, &vec![value; below.len()]).unwrap()
@@ -148,7 +148,7 @@ mod tests {
                 assert!(check(&beside(rows, value), sweeps).is_err(), "{sweeps}, {value}");
             }
         }
-        // As many sweeps as levels but one solve exactly.
+        // One sweep less than there are levels solves exactly.
         assert!(check(&beside(41, -2.0), 40).is_ok());
         assert!(check(&beside(41, -2.0), 30).is_err());
         assert!(check(&beside(0, 1.0), 1).is_ok());

@@ -1,4 +1,4 @@
-//! What `warp-spmv bench` is asked for.
+//! Arguments of `warp-spmv bench`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -25,35 +25,35 @@ pub struct Arguments {
     /// The list of matrices [default: quick]
     #[arg(long, value_parser = suite_parser(), conflicts_with = "matrix")]
     pub suite: Option<Suites>,
-    /// The folder of the suite real, as scripts/real-matrices.py makes it
+    /// The folder of the suite real, as created by scripts/real-matrices.py
     #[arg(long, value_name = "FOLDER", requires = "suite")]
     pub folder: Option<PathBuf>,
     /// A file or generator instead of a suite; may be given several times
     #[arg(long, value_name = "FILE|GENERATOR")]
     pub matrix: Vec<OsString>,
-    /// A figure of a paper, or all: measures what its experiment needs, and draws it as SVG; may be given several times.
-    /// docs/figures.md tells of each
+    /// A figure of a paper, or all: measures what its experiment needs, and draws it as SVG; may be given several
+    /// times. docs/figures.md describes each
     #[arg(long, value_name = "NAME", value_parser = figures::parser(), conflicts_with_all = ["suite", "matrix", "format", "sweep"])]
     pub figure: Vec<Asked>,
-    /// The folder for figures, which is made if need be [default: that of --out, otherwise the current one]
+    /// The folder for figures, which is created if missing [default: that of --out, otherwise the current one]
     #[arg(long, value_name = "FOLDER", requires = "figure")]
     pub svg: Option<PathBuf>,
     /// A format (some with parameters, see below), standard for one of each kind, all, or auto for the one that the
-    /// library chooses, which all leaves out; may be given several times. csr-vector is always measured: the cost of
-    /// conversions is counted in it [default: standard, and with --sweep none]
+    /// library chooses, which all leaves out; may be given several times. csr-vector is always measured: conversions
+    /// are rated in multiples of its time [default: standard, and with --sweep none]
     #[arg(long, value_parser = formats_parser())]
     pub format: Vec<Formats>,
-    /// How many multiplications --format auto chooses for. It tries formats as run does, but remembers nothing from one
-    /// matrix or run to the next. The results say which format it chose, and how long that took [default: 1000]
+    /// The number of multiplications for which --format auto chooses. It tries formats as run does, but remembers
+    /// nothing between matrices or runs. The results record the format chosen, and how long that took [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub multiplications: Option<u64>,
-    /// A search of a format's parameters: measures it with all of them, and says what the best is worth; may be given
+    /// A search of a format's parameters: measures it with all of them, and reports the gain of the best; may be given
     /// several times
     #[arg(long, value_name = "NAME", value_parser = sweep_parser())]
     pub sweep: Vec<Sweep>,
-    /// Multiply this many vectors at once as well, in each format and by each peer that can (cuSPARSE's SpMM), and
-    /// compare that with the peers and with as many single products, whose time is reckoned from the one that is
-    /// measured in the same run; several numbers are separated by commas
+    /// Also multiply this many vectors at once, in each format and by each peer that can (cuSPARSE's SpMM), and compare
+    /// that with the peers and with as many single products, whose time is derived from the one measured in the same
+    /// run; several numbers are separated by commas
     #[arg(
         long,
         value_name = "K",
@@ -62,19 +62,19 @@ pub struct Arguments {
         conflicts_with_all = ["values", "narrow"]
     )]
     pub vectors: Vec<u32>,
-    /// How several vectors lie in memory: the first elements of all, then the second ones, or one vector after the
-    /// other [default: both]
+    /// The layout of several vectors in memory: the first elements of all, then the second ones, or one vector after
+    /// the other [default: both]
     #[arg(long, value_enum, requires = "vectors")]
     pub layout: Option<Layouts>,
-    /// Another library to measure on the same arrays, all, or none; may be given several times. What is not there is
-    /// left out with a message [default: all that this program was built with, and for a figure what it shows of them]
+    /// Another library to measure on the same arrays, all, or none; may be given several times. A missing one is left
+    /// out with a message [default: all that this program was built with, and for a figure those that it shows]
     #[arg(long, value_name = "PEER", value_parser = peers_parser())]
     pub peers: Vec<String>,
-    /// Where to multiply; may be given several times [default: cuda where there is a GPU that this program can use,
+    /// Where to multiply; may be given several times [default: cuda if there is a GPU that this program can use,
     /// otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     pub executor: Vec<ExecutorName>,
-    /// The type of all values [default: both, and for a figure what its paper has]
+    /// The type of all values [default: both, and for a figure that of its paper]
     #[arg(long, value_enum)]
     pub precision: Vec<Precision>,
     /// Timed multiplications in each format [default: 50, in the suite quick 10]
@@ -84,17 +84,17 @@ pub struct Arguments {
     /// suite quick 0.05]
     #[arg(long, value_name = "SECONDS", value_parser = positive_parser())]
     pub seconds: Option<f64>,
-    /// Divide each matrix among this many ranks, which are threads of this process, and measure that, from when all begin
-    /// to multiply until the last one ends
+    /// Divide each matrix among this many ranks, which are threads of this process, and measure from when all begin to
+    /// multiply until the last one ends
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: Option<u32>,
-    /// Keep every single time, not the median and the quartiles alone
+    /// Keep every single time, not only the median and the quartiles
     #[arg(long)]
     pub samples: bool,
     /// Write the results to this file after each matrix
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Go on with a file of results: what is there is not measured again
+    /// Continue a file of results: what it contains is not measured again
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Print the results as JSON instead of text
@@ -106,16 +106,16 @@ pub struct Arguments {
     pub grids: Grids,
 }
 
-/// What `--suite` can ask for.
+/// The values of `--suite`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suites {
     /// A list of generators.
     Generated(Suite),
-    /// What a folder lists.
+    /// The matrices listed in a folder.
     Real,
 }
 
-/// What `--layout` can ask for.
+/// The values of `--layout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Layouts {
     RowMajor,
@@ -123,7 +123,7 @@ pub enum Layouts {
     Both,
 }
 
-/// What `--format` can ask for.
+/// The values of `--format`.
 #[derive(Clone, Copy, Debug)]
 pub enum Formats {
     One(Format),
@@ -169,17 +169,17 @@ fn positive_parser() -> impl TypedValueParser<Value = f64> {
     })
 }
 
-/// How often each format is timed, unless something is said of it.
+/// The default effort per format.
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 2.0 };
 
-/// The same in the suite `quick`, which is to end within a minute.
+/// The same for the suite `quick`, which should end within a minute.
 const QUICK_EFFORT: Effort = Effort { warm_ups: 2, repetitions: 10, seconds: 0.05 };
 
-/// How often `tune` times each format.
+/// The effort of `tune` per format.
 pub const TUNING_EFFORT: Effort = Effort { warm_ups: 5, repetitions: 15, seconds: 0.3 };
 
 impl Arguments {
-    /// How often each format is timed.
+    /// The effort per format.
     pub fn effort(&self) -> Effort {
         let named = !self.figure.is_empty() || !self.matrix.is_empty();
         let is_quick = matches!(self.suite, None | Some(Suites::Generated(Suite::Quick)));
@@ -191,7 +191,7 @@ impl Arguments {
         }
     }
 
-    /// The numbers of vectors that are multiplied at once, each in the layouts that are asked for.
+    /// The numbers of vectors that are multiplied at once, each in the requested layouts.
     pub fn shapes(&self) -> Vec<Multivector> {
         let layouts = match self.layout.unwrap_or(Layouts::Both) {
             Layouts::RowMajor => &[Layout::RowMajor] as &[_],
@@ -205,12 +205,12 @@ impl Arguments {
         shapes.collect()
     }
 
-    /// How many multiplications a format is chosen for.
+    /// The number of multiplications for which a format is chosen.
     pub fn multiplications(&self) -> u64 {
         self.multiplications.unwrap_or(Selection::MULTIPLICATIONS)
     }
 
-    /// What the choice of a format is calibrated with: every format on the suite that is made for it.
+    /// The arguments for calibrating the choice of a format: every format on the suite made for it.
     pub fn of_tuning(executor: Option<ExecutorName>, out: Option<PathBuf>) -> Self {
         Self {
             suite: Some(Suites::Generated(Suite::Tuning)),

@@ -1,4 +1,4 @@
-//! What is to be measured.
+//! The matrices to measure.
 
 use std::ffi::OsString;
 
@@ -22,7 +22,7 @@ pub struct Matrix {
     pub wanted: Vec<Wanted>,
 }
 
-/// What is measured of a matrix in one precision.
+/// The measurements of a matrix in one precision.
 #[derive(Clone)]
 pub struct Wanted {
     pub precision: Precision,
@@ -33,8 +33,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether an entry has all products with several vectors: those of every format that it has multiplied in, and of
-    /// those of these peers that are wanted.
+    /// Whether an entry has all products with several vectors: those of every format in which it was multiplied, and
+    /// those of the wanted ones among `peers`.
     pub fn are_products_in(&self, entry: &Entry, peers: &[&str]) -> bool {
         let formats = self.formats.iter().chain([&UNIT]).filter(|format| format.multiplies_multivectors());
         let stored = |name: &String| entry.spmv.get(name).is_some_and(|run| run.storage.is_some());
@@ -43,17 +43,17 @@ impl Wanted {
         own.chain(peers).all(|name| self.shapes.iter().all(|&shape| entry.product(&name, shape).is_some()))
     }
 
-    /// About how much work it is.
+    /// Approximate amount of work.
     pub fn weight(&self, source: &Source) -> f64 {
         source.weight() * self.formats.len() as f64
     }
 }
 
-/// The matrices that are asked for. Generators' texts are checked before anything is measured.
+/// The requested matrices. Generators' texts are checked before anything is measured.
 pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
     let chooses = arguments.format.iter().any(|asked| matches!(asked, Formats::One(Format::Auto)));
     if arguments.multiplications.is_some() && !chooses {
-        return Err(Error::Usage("--multiplications goes with --format auto".into()));
+        return Err(Error::Usage("--multiplications requires --format auto".into()));
     }
     if !arguments.figure.is_empty() {
         return Ok(of_figures(arguments));
@@ -86,13 +86,13 @@ pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
         return arguments.matrix.iter().map(|text| matrix(text.clone(), family(text))).collect();
     }
     match (arguments.suite.unwrap_or(Suites::Generated(Suite::Quick)), &arguments.folder) {
-        (Suites::Generated(_), Some(_)) => Err(Error::Usage("--folder goes with --suite real".into())),
+        (Suites::Generated(_), Some(_)) => Err(Error::Usage("--folder requires --suite real".into())),
         (Suites::Generated(suite), None) => {
             let members = suite.members().into_iter();
             members.map(|member| matrix(member.text.into(), Some(member.family.to_owned()))).collect()
         }
         (Suites::Real, None) => {
-            Err(Error::Usage("--suite real takes --folder, which scripts/real-matrices.py makes".into()))
+            Err(Error::Usage("--suite real requires --folder, which scripts/real-matrices.py creates".into()))
         }
         (Suites::Real, Some(folder)) => {
             let stored = folder::matrices(folder)?.into_iter();
@@ -101,7 +101,7 @@ pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
     }
 }
 
-/// The peers that are asked for; none where nothing is said of them.
+/// The requested peers; none if the option was not given.
 fn peers(arguments: &Arguments) -> Option<Chosen> {
     match &arguments.peers[..] {
         [] => None,
@@ -110,7 +110,7 @@ fn peers(arguments: &Arguments) -> Option<Chosen> {
     }
 }
 
-/// The matrices of the figures that are asked for.
+/// The matrices of the requested figures.
 fn of_figures(arguments: &Arguments) -> Vec<Matrix> {
     let precisions: Vec<_> = arguments.precision.iter().map(|precision| precision.name()).collect();
     let known = |name: &str| Precision::value_variants().iter().copied().find(|precision| precision.name() == name);

@@ -17,10 +17,10 @@ use crate::cli::factor::Factor;
 use crate::cli::pace::Pace;
 use crate::cli::precision::Precision;
 
-/// Why there is no result in a format that takes too much.
-const UNFIT: &str = "would take out of all proportion on a rank";
+/// The reason why a disproportionately large format has no result.
+const UNFIT: &str = "would take disproportionate memory on a rank";
 
-/// What the executor of a rank is.
+/// Returns the environment of a rank's executor.
 struct Here;
 
 impl SubjectVisitor for Here {
@@ -31,7 +31,7 @@ impl SubjectVisitor for Here {
     }
 }
 
-/// Refuses what is only measured on one rank.
+/// Refuses what is measured only on one rank.
 pub fn check(arguments: &Arguments) -> Result<(), Error> {
     let peers = !arguments.peers.is_empty() && arguments.peers != [NONE_NAME];
     check_options(&[
@@ -44,7 +44,7 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
 }
 
 impl Job<'_> {
-    /// Measures what is not measured yet on `ranks` ranks, which are threads.
+    /// Measures what is still missing on `ranks` ranks, which are threads.
     pub fn on_ranks(&mut self, name: ExecutorName, ranks: u32) -> Result<(), warp_spmv::Error> {
         let here = subject::with_tuning(name, self.arguments.grids.asked(), Here)?;
         let here = Environment { ranks: Some(ranks), tuning: self.arguments.grids.asked().if_any(), ..here };
@@ -122,7 +122,7 @@ impl Job<'_> {
             entry.spmv.insert(format.to_string(), run);
         }
         if entry.nonzeros == 0 && entry.rows == 0 {
-            // Nothing was measured, and every format says why.
+            // Nothing was measured, and every format has its reason.
             entry.error = entry.spmv.values().find_map(|run| run.error.clone());
         }
         entry.optimal = entry.fastest(is_own_format).map(|(name, _)| Optimal { spmv: name.to_owned() });

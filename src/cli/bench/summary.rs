@@ -1,4 +1,4 @@
-//! What `bench` says of results.
+//! Text output of `bench`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use warp_spmv::{Format, Multivector};
 use crate::cli::output::printable;
 use crate::cli::units::{duration, four_digits};
 
-/// What searches found for all matrices together, in a line for each executor and precision.
+/// The results of searches for all matrices together, one line per executor and precision.
 pub fn potential(sweeps: &[Sweep], entries: &[Entry]) -> String {
     let kind = |entry: &Entry| (entry.env.executor.clone(), entry.env.precision.clone());
     let kinds: BTreeSet<_> = entries.iter().map(kind).collect();
@@ -29,7 +29,7 @@ pub fn potential(sweeps: &[Sweep], entries: &[Entry]) -> String {
     told
 }
 
-/// The fastest formats of an entry, what was chosen, and what searches found, in a line.
+/// The fastest formats of an entry, the format chosen, and the results of searches, in one line.
 pub fn summary(entry: &Entry, sweeps: &[Sweep]) -> String {
     let mut told = Vec::new();
     let mut tell = |name: &str, run: &Run| {
@@ -60,7 +60,7 @@ pub fn summary(entry: &Entry, sweeps: &[Sweep]) -> String {
     if told.is_empty() { "nothing measured".into() } else { told.join("; ") }
 }
 
-/// What was chosen, and what that took.
+/// The format chosen, and the cost of the choice.
 fn choice(run: &Run) -> Option<String> {
     let format = run.strategy.as_deref()?;
     let text = format!("{}: {format} {}", Format::Auto, duration(Duration::from_secs_f64(run.seconds()?)));
@@ -70,7 +70,7 @@ fn choice(run: &Run) -> Option<String> {
     })
 }
 
-/// Our fastest format, the fastest peer and single products, in a line for each number and layout of vectors.
+/// Our fastest format, the fastest peer and single products, one line per number and layout of vectors.
 pub fn of_products(entry: &Entry) -> String {
     contests(entry).map(|contest| format!("  {}: {}\n", shape(contest.shape), told(&contest))).collect()
 }
@@ -96,8 +96,8 @@ pub fn shape(shape: Multivector) -> String {
     format!("{vectors} {}, {layout}", if vectors == 1 { "vector" } else { "vectors" })
 }
 
-/// How products with several vectors compare on all matrices together, in a line for each executor, precision, and
-/// number and layout of vectors.
+/// Comparison of products with several vectors on all matrices together, one line per executor, precision, and number
+/// and layout of vectors.
 pub fn compared(entries: &[Entry]) -> String {
     let ratios = |found: &SpeedUps, what: &str| {
         let (mean, (place, worst)) = (found.mean()?, found.worst()?);

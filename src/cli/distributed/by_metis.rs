@@ -9,8 +9,8 @@ use warp_spmv::synthetic::reorder;
 
 use crate::cli::error::Error;
 
-/// The new number of each row of this rank, and the rows of each rank in the new order. Rank 0 has the pattern of all rows
-/// meanwhile.
+/// Returns the new number of each row of this rank, and the rows of each rank in the new order. Rank 0 temporarily
+/// holds the pattern of all rows.
 pub fn by_metis<T: Number>(
     communicator: &Communicator,
     rows: &Csr<T>,
@@ -36,7 +36,7 @@ pub fn by_metis<T: Number>(
     Ok((redistributed(communicator, &numbers, &Ranges::try_new(on_first)?, ranges)?, to))
 }
 
-/// One part after the other.
+/// Concatenates the parts.
 fn joined<T: Copy>(parts: Vec<Vec<T>>) -> Result<Vec<T>, warp_spmv::Error> {
     let mut joined = with_capacity(parts.iter().map(Vec::len).sum())?;
     parts.into_iter().for_each(|part| joined.extend_from_slice(&part));

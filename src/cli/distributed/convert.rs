@@ -11,15 +11,15 @@ use crate::cli::error::Error;
 use crate::cli::input::Source;
 use crate::cli::record::Shape;
 
-/// What is to be done on each rank.
+/// The work of each rank.
 pub struct Request<'a> {
     pub source: &'a Source,
     pub output: &'a Path,
     pub sort: bool,
 }
 
-/// Reads or generates the rows of each rank, and writes them together. The shape of the matrix on rank 0; nothing in another
-/// process.
+/// Reads or generates the rows of each rank, and writes them together. Returns the shape of the matrix on rank 0;
+/// nothing in another process.
 pub fn convert<T: Number>(world: World, request: &Request<'_>, kind: FileKind) -> Result<Option<Shape>, Error> {
     let write = match kind {
         FileKind::Container => write_container::<T>,

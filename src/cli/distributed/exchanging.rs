@@ -1,5 +1,5 @@
-//! The options that say how many GPUs there are ranks on, in which order rows are divided among ranks, and how elements go
-//! from one to another.
+//! The options for the number of GPUs with ranks, the order in which rows are divided among ranks, and the way in which
+//! elements are exchanged.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use warp_spmv::distributed::Route;
@@ -8,23 +8,24 @@ use warp_spmv::executor::ExecutorName;
 use super::{Partition, World};
 use crate::cli::error::Error;
 
-// Which ranks there are, and how elements go from one to another. (Clap would take a comment for the documentation as help.)
+// The number of GPUs with ranks, and the exchange of elements. (A plain comment, because clap would show a doc comment
+// as help.)
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Ways {
     /// Divide the rows among this many GPUs of this machine, with a rank on each, which is a thread of this process
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "ranks")]
     gpus: Option<u32>,
-    /// By which way elements of x go from rank to rank
+    /// The way in which elements of x are exchanged between ranks
     #[arg(long, value_name = "WAY", default_value = Route::Auto.name(), value_parser = route_parser())]
     exchange: Route,
 }
 
-// The same, and in which order rows are divided among them.
+// The same, with the order in which rows are divided among ranks.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Exchanging {
     #[command(flatten)]
     ways: Ways,
-    /// In which order the rows are divided among ranks
+    /// The order in which the rows are divided among ranks
     #[arg(long, value_enum, value_name = "ORDER", default_value_t = Partition::Rows)]
     partition: Partition,
 }
@@ -32,21 +33,21 @@ pub struct Exchanging {
 fn route_parser() -> impl TypedValueParser<Value = Route> {
     let values = Route::ALL.map(|route| {
         PossibleValue::new(route.name()).help(match route {
-            Route::Auto => "between GPUs if there is a way, otherwise through the host",
+            Route::Auto => "between GPUs if possible, otherwise through the host",
             Route::Host => "through the host's memory",
             Route::PeerCopies => "each GPU copies from the memory of others: for ranks that are threads",
-            Route::Nccl => "by NVIDIA's library NCCL, where it is installed",
-            Route::Mpi => "by MPI from GPU to GPU, where it says that it can: for ranks that are processes",
+            Route::Nccl => "by NVIDIA's library NCCL, if it is installed",
+            Route::Mpi => "by MPI from GPU to GPU, if it reports support: for ranks that are processes",
         })
     });
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Route>())
 }
 
 impl Ways {
-    /// The ranks that are asked for, and the executor of each; the number of ranks as well as that of GPUs is never given.
+    /// The requested ranks, and the executor of each; at most one of the numbers of ranks and of GPUs is given.
     ///
     /// # Errors
-    /// When there are fewer GPUs, or options contradict each other.
+    /// Returns an error if there are fewer GPUs, or if options contradict each other.
     pub fn world(
         self,
         ranks: Option<u32>,
@@ -55,7 +56,7 @@ impl Ways {
         let Some(gpus) = self.gpus else {
             let world = World::new(ranks.map(|ranks| ranks as usize))?;
             if world.is_none() && self.exchange != Route::Auto {
-                return Err(Error::Usage("--exchange goes with several ranks".into()));
+                return Err(Error::Usage("--exchange requires several ranks".into()));
             }
             return Ok((world, executor));
         };
@@ -70,14 +71,14 @@ impl Ways {
         Ok((world, Some(ExecutorName::Cuda)))
     }
 
-    /// By which way elements go.
+    /// The way in which elements are exchanged.
     pub fn route(self) -> Route {
         self.exchange
     }
 }
 
 impl Exchanging {
-    /// The ranks that are asked for, and the executor of each.
+    /// The requested ranks, and the executor of each.
     ///
     /// # Errors
     /// As for [`Ways::world`].
@@ -88,17 +89,17 @@ impl Exchanging {
     ) -> Result<(Option<World>, Option<ExecutorName>), Error> {
         let (world, executor) = self.ways.world(ranks, executor)?;
         if world.is_none() && self.partition != Partition::Rows {
-            return Err(Error::Usage("--partition goes with several ranks".into()));
+            return Err(Error::Usage("--partition requires several ranks".into()));
         }
         Ok((world, executor))
     }
 
-    /// By which way elements go.
+    /// The way in which elements are exchanged.
     pub fn route(self) -> Route {
         self.ways.route()
     }
 
-    /// In which order rows are divided.
+    /// The order in which rows are divided.
     pub fn partition(self) -> Partition {
         self.partition
     }
@@ -107,7 +108,7 @@ impl Exchanging {
 #[cfg(feature = "cuda")]
 fn check_gpus(asked: u32) -> Result<(), Error> {
     match warp_spmv::executor::Cuda::count()? {
-        count if asked > count => Err(Error::Usage(format!("--gpus is {asked}, and there are {count}"))),
+        count if asked > count => Err(Error::Usage(format!("--gpus is {asked}, but there are only {count}"))),
         _ => Ok(()),
     }
 }

@@ -20,15 +20,15 @@ use crate::cli::output::{self, printable};
 use crate::cli::progress::Progress;
 use crate::cli::record::Shape;
 
-/// Does `work` on each rank, once it has its rows, and is told how long that took. What came of it on rank 0; nothing in
-/// another process.
+/// Calls `work` on each rank with its rows and the time that loading them took. Returns its result on rank 0; nothing
+/// in another process.
 pub fn with_rows<T: Number, R: Send>(
     world: World,
     source: &Source,
     work: impl Fn(&Communicator, Loaded<T>, Duration) -> Result<R, Error> + Sync,
 ) -> Result<Option<R>, Error> {
     let begin = Instant::now();
-    // Processes that have no file say so as ranks.
+    // Processes without the file report that as ranks.
     let shared = match world {
         World::Threads(ranks) => Some(Given::new(source, ranks)?),
         World::Processes(_) => None,
@@ -44,22 +44,22 @@ pub fn with_rows<T: Number, R: Send>(
     })
 }
 
-/// A matrix of which ranks take their rows.
+/// A matrix from which ranks take their rows.
 enum Given<T: Number> {
-    /// Each makes its own.
+    /// Each rank generates its own.
     Generator(Generator),
-    /// Each reads its own.
+    /// Each rank reads its own.
     File(String, FileParts),
-    /// It was read as a whole, because it is a file of this kind.
+    /// The matrix was read as a whole, because of the kind of its file.
     Matrix(String, Csr<T>, String),
 }
 
 /// The rows of one rank.
 pub struct Loaded<T: Number> {
-    /// That of the whole matrix.
+    /// The shape of the whole matrix.
     pub shape: Shape,
     pub distribution: Distribution,
-    /// With all columns of the whole.
+    /// These have all columns of the whole.
     pub rows: Csr<T>,
 }
 
@@ -83,7 +83,7 @@ impl<T: Number> Given<T> {
         }
     }
 
-    /// The rows of each rank, about as many entries as any other has, and those of this one.
+    /// The row ranges of all ranks, with about the same number of entries each, and the rows of this rank.
     fn balanced(&self, communicator: &Communicator) -> Result<(Ranges, Csr<T>), Error> {
         match self {
             Self::Generator(generator) => {
@@ -93,7 +93,7 @@ impl<T: Number> Given<T> {
                 if communicator.rank() == 0 {
                     let (name, kind) = (printable(name), printable(kind));
                     output::say(&format!(
-                        "{name} is {kind}, which ranks do not read by ranges: it was read as a whole"
+                        "{name} is {kind}, which ranks cannot read by ranges: it was read as a whole"
                     ));
                 }
                 balanced(communicator, matrix.rows(), |rows| Ok(part_of(matrix, rows)?))
@@ -114,7 +114,7 @@ impl<T: Number> Given<T> {
         let mut entries = [part.nnz() as u64];
         communicator.reduce(&mut entries, |sum, next| sum + next)?;
         let shape = Shape { name, rows, columns, nonzeros: entries[0] as usize };
-        // Processes on several machines may have read several files of one name.
+        // Processes on several machines may have read different files of the same name.
         communicator.agree("the matrix", &format!("{}: {shape}", shape.name))?;
         let distribution = match rows == columns {
             true => Distribution::square(balanced),
@@ -124,7 +124,7 @@ impl<T: Number> Given<T> {
     }
 }
 
-/// The rows of each rank, and those of this one, of which any can be had.
+/// The row ranges of all ranks, and the rows of this rank; `part` returns any rows.
 fn balanced<T: Number>(
     communicator: &Communicator,
     rows: usize,
@@ -157,7 +157,7 @@ fn part_of<T: Number>(matrix: &Csr<T>, rows: Range<usize>) -> Result<Csr<T>, war
 }
 
 impl<T: Number> Loaded<T> {
-    /// Rounds the values to what they are to be stored in: what is right is then the answer with these.
+    /// Rounds the values to the type in which they will be stored: the correct answer is then the one for these values.
     pub fn round_values(&mut self, values: ValueStorage) -> Result<(), warp_spmv::Error> {
         match values {
             ValueStorage::Rounded(narrow_type) => self.rows.round_values(narrow_type).map(drop),
@@ -165,7 +165,7 @@ impl<T: Number> Loaded<T> {
         }
     }
 
-    /// The transpose, whose rows are divided anew. All ranks call it.
+    /// The transpose, whose rows are divided again. All ranks call it.
     pub fn transposed(self, communicator: &Communicator) -> Result<Self, Error> {
         let Self { shape, distribution: Distribution { rows: of_rows, .. }, rows } = self;
         let even = Ranges::even(shape.columns as u64, communicator.ranks())?;
@@ -180,7 +180,7 @@ impl<T: Number> Loaded<T> {
         Ok(Self { shape, distribution, rows })
     }
 
-    /// Whether the entries of each rank in columns of its own can be stored in a format without taking out of all proportion.
+    /// Whether each rank can store its entries in columns of its own in a format without disproportionate memory.
     pub fn suits(&self, communicator: &Communicator, format: Format) -> Result<bool, Error> {
         let block = own_block(&self.rows, self.distribution.columns.of(communicator.rank()))?;
         let csr = Format::CSR_SCALAR.bytes::<_, T>(&block)?;
@@ -194,12 +194,12 @@ impl<T: Number> Loaded<T> {
         Ok(all == [1])
     }
 
-    /// The rows with only those columns that they have entries in, and which these are.
+    /// The rows with only their non-empty columns, and the numbers of those columns.
     pub fn compressed(&self) -> Result<(Csr<T>, Vec<u32>), warp_spmv::Error> {
         let columns = self.rows.column_indices();
         let bounds = columns.iter().fold((u32::MAX, 0), |(first, last), &column| (column.min(first), column.max(last)));
         let first = bounds.0.min(bounds.1) as usize;
-        // Of each column from the first to the last one, 1 if it is needed, and then its place.
+        // For each column from the first to the last one: 1 if it is needed, later its new index.
         let mut places = memory::zeros::<u32>(bounds.1 as usize - first + 1)?;
         for &column in columns {
             places[column as usize - first] = 1;
@@ -217,15 +217,15 @@ impl<T: Number> Loaded<T> {
     }
 }
 
-/// The elements of this rank of a vector in a file.
+/// This rank's elements of a vector in a file.
 pub fn vector_part<T: Number>(communicator: &Communicator, path: &Path, ranges: &Ranges) -> Result<Vec<T>, Error> {
     let vector: Vec<T> = input::vector(path, ranges.total() as usize)?;
     let Range { start, end } = ranges.of(communicator.rank());
     Ok(memory::copy(&vector[start as usize..end as usize])?)
 }
 
-/// How the rows of a rank are stored: those entries in columns of its own in a format that was asked for. The choice of a format
-/// chooses how values are stored, too, unless that was asked for.
+/// The storage of a rank's rows: the entries in columns of its own are in the requested format. The choice of a format
+/// also chooses the storage of values, unless one was requested.
 pub fn matrix_options(format: Format, values: ValueStorage) -> MatrixOptions {
     let options = MatrixOptions::default();
     let values = match values {
@@ -235,8 +235,8 @@ pub fn matrix_options(format: Format, values: ValueStorage) -> MatrixOptions {
     MatrixOptions { local: format, plan: PlanOptions { values, ..options.plan }, ..options }
 }
 
-/// Elements of a vector that is divided so, whoever has them: `needed` is sorted. Another way than that of a product, which
-/// is checked by it.
+/// Elements of a distributed vector, whichever ranks have them; `needed` is sorted. This is independent of the exchange
+/// of a product, which is checked against it.
 pub fn fetched<T: Number>(
     communicator: &Communicator,
     ranges: &Ranges,
@@ -253,7 +253,7 @@ pub fn fetched<T: Number>(
     let answer = |places: &Vec<u64>| {
         let elements = places.iter().map(|&place| own.get(place as usize).copied());
         let found: Option<Vec<T>> = elements.collect();
-        found.ok_or_else(|| Error::Usage(format!("a rank asks for more elements than there are from {begin} on")))
+        found.ok_or_else(|| Error::Usage(format!("a rank requests more elements than exist from {begin} on")))
     };
     let answers = communicator.all_to_all(&asked)?.iter().map(answer).collect::<Result<Vec<_>, _>>()?;
     Ok(communicator.all_to_all(&answers)?.concat())

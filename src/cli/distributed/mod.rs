@@ -1,4 +1,4 @@
-//! What the subcommands do on several ranks: threads of this process, or the processes that `mpirun` has started.
+//! The subcommands on several ranks: threads of this process, or the processes started by `mpirun`.
 
 #[cfg(feature = "metis")]
 mod by_metis;
@@ -23,7 +23,7 @@ pub use world::{Place, World, is_silent, processes_here};
 
 use super::error::Error;
 
-/// Refuses options that only one rank takes: the first that is given.
+/// Refuses options that require a single rank: reports the first that is given.
 pub fn check_options(options: &[(&str, bool)]) -> Result<(), Error> {
     match options.iter().find(|(_, given)| *given) {
         Some((name, _)) => Err(Error::Usage(format!("{name} does not go with several ranks"))),

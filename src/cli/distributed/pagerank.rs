@@ -29,7 +29,7 @@ use crate::cli::pagerank::{Ranked, Times, rounding_of, top, with_equal_weights, 
 use crate::cli::record::{Environment, Shape, path_if_any};
 use crate::cli::units::{self, HumanCount, duration};
 
-/// What is to be done on each rank.
+/// The work of each rank.
 pub struct Request<'a> {
     pub source: &'a Source,
     pub format: Format,
@@ -55,20 +55,20 @@ struct Record {
     damping: f64,
     unweighted: bool,
     executor: &'static str,
-    /// What the executor of rank 0 runs on.
+    /// The device of rank 0's executor.
     device: String,
-    /// By which way elements of x go from rank to rank.
+    /// The way in which elements of x are exchanged between ranks.
     exchange: String,
     precision: &'static str,
     tolerance: f64,
     outcome: String,
     converged: bool,
     iterations: usize,
-    /// How much a further iteration in float64 on the host would change the ranks of all vertices.
+    /// Change of the ranks of all vertices by one more iteration in float64 on the host.
     residual: f64,
     /// The sum of the ranks of all vertices.
     sum: f64,
-    /// What each rank has of the transition matrix.
+    /// Each rank's part of the transition matrix.
     parts: Parts,
     times: Times,
     top: Vec<Ranked>,
@@ -78,11 +78,11 @@ struct Record {
     environment: Environment,
 }
 
-/// What came of it, and x on rank 0 if it is to be written.
+/// The result, and x on rank 0 if it is to be written.
 struct Ranking<T> {
     record: Record,
     outcome: Outcome,
-    /// How large the residual may be.
+    /// The largest acceptable residual.
     allowed: f64,
     x: Option<Vec<T>>,
 }
@@ -195,8 +195,9 @@ impl<T: Real + Number> SubjectVisitor for Job<'_, T> {
     }
 }
 
-/// Σ |x − d Pᵀ x − (1 − d + d · ranks of vertices without edges) / n| over the vertices of all ranks, in float64, and Σ x.
-/// Another way than that of a product: what goes along the edges of each rank is sent to the ranks that have the vertices.
+/// Returns Σ |x − d Pᵀ x − (1 − d + d · ranks of vertices without edges) / n| over the vertices of all ranks, in
+/// float64, and Σ x. Independent of the way of a product: the flow along the edges of each rank is sent to the ranks
+/// that have the vertices.
 fn residual<T: Real + Number>(
     communicator: &Communicator,
     loaded: &Loaded<T>,
@@ -238,7 +239,7 @@ fn residual<T: Real + Number>(
     Ok((change[0], sums[0]))
 }
 
-/// The vertices of the highest ranks, of which this rank has those from `first` on.
+/// The vertices with the highest ranks; this rank has those from `first` on.
 fn highest<T: Real + Number>(
     communicator: &Communicator,
     first: u64,
@@ -256,11 +257,11 @@ fn highest<T: Real + Number>(
     Ok(all)
 }
 
-/// The report for people.
+/// Formats the report for the terminal.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, damping, executor, device, precision, parts, times, .. } = self;
-        let weights = if self.unweighted { ", all edges alike" } else { "" };
+        let weights = if self.unweighted { ", all edges with equal weight" } else { "" };
         writeln!(f, "graph         {}", printable(&matrix.name))?;
         let [vertices, edges] = [matrix.rows, matrix.nonzeros].map(|count| HumanCount(count as u64));
         writeln!(f, "shape         {vertices} vertices, {edges} edges")?;
@@ -274,7 +275,7 @@ impl Display for Record {
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         write!(f, "rank          {}", duration(times.rank))?;
         match times.iteration {
-            Some(iteration) => writeln!(f, ", {} an iteration", duration(iteration))?,
+            Some(iteration) => writeln!(f, ", {} per iteration", duration(iteration))?,
             None => writeln!(f)?,
         }
         writeln!(f, "outcome       {} after {} iterations", self.outcome, self.iterations)?;

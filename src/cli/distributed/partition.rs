@@ -1,4 +1,4 @@
-//! In which order rows are divided among ranks.
+//! The order in which rows are divided among ranks.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -18,22 +18,22 @@ use crate::cli::error::Error;
 use crate::cli::solution::seconds_if_any;
 use crate::cli::units::{HumanCount, duration};
 
-/// The order in which a range of rows is given to each rank.
+/// The order in which each rank is given a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Partition {
     /// The order of the matrix
     Rows,
-    /// The reverse Cuthill-McKee order, which all ranks find together, to exchange fewer elements. Square matrices only;
-    /// vectors are read and written in the order of the matrix
+    /// The reverse Cuthill-McKee order, which all ranks find together, to exchange fewer elements. Square matrices
+    /// only; vectors are read and written in the order of the matrix
     Rcm,
-    /// Parts with few entries between them, found by METIS. Square matrices only; rank 0 holds the pattern of the whole matrix
-    /// meanwhile
+    /// Parts with few entries between them, found by METIS. Square matrices only; rank 0 temporarily holds the pattern
+    /// of the whole matrix
     #[cfg(feature = "metis")]
     Metis,
 }
 
 impl Partition {
-    /// The name, as records have it.
+    /// The name used in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rows => "rows",
@@ -44,18 +44,18 @@ impl Partition {
     }
 }
 
-/// A matrix as ranks multiply it, whose rows may be numbered anew.
+/// A matrix as ranks multiply it, whose rows may be renumbered.
 pub struct Divided<T: Number> {
     pub distribution: Distribution,
     order: Option<Order<T>>,
 }
 
-/// Another order than that of the matrix.
+/// An order other than that of the matrix.
 struct Order<T: Number> {
     partition: Partition,
-    /// The rows that each rank has of the matrix as it is.
+    /// The rows of each rank in the order of the matrix.
     ranges: Ranges,
-    /// The new numbers of those of this rank.
+    /// The new numbers of this rank's rows.
     numbers: Vec<u32>,
     /// The rows of this rank, in the new order, until they are taken.
     rows: Option<Csr<T>>,
@@ -63,10 +63,10 @@ struct Order<T: Number> {
 }
 
 impl<T: Number> Divided<T> {
-    /// Numbers the rows anew, if that is asked for.
+    /// Renumbers the rows, if requested.
     ///
     /// # Errors
-    /// When the matrix is not square, a rank fails, or memory runs out.
+    /// Returns an error if the matrix is not square, a rank fails, or memory runs out.
     pub fn new(communicator: &Communicator, loaded: &Loaded<T>, partition: Partition) -> Result<Self, Error> {
         let Loaded { shape, distribution, rows } = loaded;
         let ranges = &distribution.rows;
@@ -94,7 +94,8 @@ impl<T: Number> Divided<T> {
         Ok(Self { distribution: Distribution::square(to), order: Some(order) })
     }
 
-    /// The rows of this rank, to be divided into formats: those that it has, or those in the new order, which are had once.
+    /// The rows of this rank, to be divided into formats: the loaded ones, or those in the new order, which can be
+    /// taken only once.
     pub fn take_rows<'a>(&mut self, loaded: &'a Loaded<T>) -> Cow<'a, Csr<T>> {
         match self.order.as_mut().and_then(|order| order.rows.take()) {
             Some(rows) => Cow::Owned(rows),
@@ -102,7 +103,7 @@ impl<T: Number> Divided<T> {
         }
     }
 
-    /// The elements of this rank of a vector, from those that it has of it in the order that the matrix has.
+    /// This rank's elements of a vector, from those that it has in the order of the matrix.
     pub fn renumbered(&self, communicator: &Communicator, elements: Vec<T>) -> Result<Vec<T>, Error> {
         match &self.order {
             Some(Order { ranges, numbers, .. }) => {
@@ -112,7 +113,7 @@ impl<T: Number> Divided<T> {
         }
     }
 
-    /// The other way.
+    /// The inverse of [`renumbered`](Self::renumbered).
     pub fn restored(&self, communicator: &Communicator, elements: Vec<T>) -> Result<Vec<T>, Error> {
         match &self.order {
             Some(Order { ranges, numbers, .. }) => {
@@ -122,8 +123,8 @@ impl<T: Number> Divided<T> {
         }
     }
 
-    /// What is told of it: `needed` are the columns, ascending, in which this rank has entries in the order that the matrix
-    /// has, and `volume` is what all ranks exchange.
+    /// The record of the division: `needed` are the columns, ascending, in which this rank has entries in the order of
+    /// the matrix, and `volume` is the number of elements that all ranks exchange.
     pub fn told(
         &self,
         communicator: &Communicator,
@@ -144,20 +145,20 @@ impl<T: Number> Divided<T> {
     }
 }
 
-/// How rows were divided, for records.
+/// The division of rows, for records.
 #[derive(Debug, Serialize)]
 pub struct Told {
     name: &'static str,
-    /// Elements of x that go from a rank to another for a product.
+    /// Elements of x that ranks exchange for a product.
     volume: u64,
-    /// What they would be in the order that the matrix has.
+    /// The same in the order of the matrix.
     volume_as_given: u64,
-    /// How long it took, on the slowest rank, to find the order and to bring the rows in it; null where they stay.
+    /// The time, on the slowest rank, to find the order and to move the rows into it; null if they stay.
     #[serde(serialize_with = "seconds_if_any")]
     time: Option<Duration>,
 }
 
-/// A line for people, where the order is another one.
+/// Formats a line for the terminal if the order is another one.
 impl Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(time) = self.time else { return Ok(()) };

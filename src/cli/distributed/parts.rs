@@ -1,4 +1,4 @@
-//! What each rank has of a matrix, and how right its answer is.
+//! Each rank's part of a matrix, and the accuracy of its answer.
 
 use std::fmt::{self, Display};
 
@@ -12,7 +12,7 @@ use crate::cli::error::Error;
 use crate::cli::solution::norm;
 use crate::cli::units::{self, HumanCount};
 
-/// What a rank has.
+/// The part of one rank.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Part {
     rank: usize,
@@ -20,16 +20,16 @@ pub struct Part {
     nonzeros: usize,
     /// The format of the entries in columns of this rank.
     format: String,
-    /// That of the entries in columns of other ranks; null where there are none.
+    /// The format of the entries in columns of other ranks; null if there are none.
     remote_format: Option<String>,
     remote_nonzeros: usize,
-    /// Elements of x that come from other ranks for a product.
+    /// Elements of x that other ranks send for a product.
     halo: usize,
     /// Bytes of the arrays of both.
     bytes: u64,
 }
 
-/// What all ranks have.
+/// The parts of all ranks.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct Parts(Vec<Part>);
@@ -53,7 +53,7 @@ impl Part {
 }
 
 impl Parts {
-    /// Those of all ranks, on each of them.
+    /// The parts of all ranks, on each of them.
     pub fn gathered(communicator: &Communicator, part: &Part) -> Result<Self, Error> {
         let text = serde_json::to_vec(part).map_err(|error| Error::Usage(error.to_string()))?;
         let parts = communicator.all_gather(&text)?;
@@ -65,13 +65,13 @@ impl Parts {
         self.0.iter().map(|part| part.bytes).sum()
     }
 
-    /// Elements of x that go from a rank to another for a product.
+    /// Elements of x that ranks exchange for a product.
     pub fn volume(&self) -> u64 {
         self.0.iter().map(|part| part.halo as u64).sum()
     }
 }
 
-/// A table.
+/// Formats a table.
 impl Display for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "rank              rows     entries    from others       bytes  formats")?;
@@ -86,8 +86,8 @@ impl Display for Parts {
     }
 }
 
-/// How right a vector is of which each rank has checked its own part, which begins at row `first`; with the norm of what is
-/// expected.
+/// Combines the verifications of a vector whose parts were checked by the ranks, each from row `first` on; also returns
+/// the norm of the expected vector.
 pub fn verified<T: Number>(
     communicator: &Communicator,
     first: u64,
@@ -112,14 +112,14 @@ pub fn verified<T: Number>(
     Ok((verification, combined(2).value()))
 }
 
-/// Which of two ranks has the larger error: one that is no number is the largest, and a rank without rows has none.
+/// Which of two ranks has the larger error: NaN counts as the largest, and a rank without rows has none.
 fn worse(numbers: &[Vec<f64>], counts: &[Vec<u64>], left: usize, right: usize) -> std::cmp::Ordering {
     let of = |rank: usize| match counts[rank][1] {
         u64::MAX => -1.0,
         _ if numbers[rank][0].is_nan() => f64::INFINITY,
         _ => numbers[rank][0],
     };
-    // Of equal ones the first.
+    // Of equal errors, the first.
     of(left).total_cmp(&of(right)).then(right.cmp(&left))
 }
 

@@ -29,14 +29,14 @@ use crate::cli::record::{Checked, Environment, Shape, Spread, path_if_any, secon
 use crate::cli::run::{SEED_OF_X, SEED_OF_Y, WARM_UPS};
 use crate::cli::units::{self, duration, four_digits};
 
-/// What is to be done on each rank.
+/// The work of each rank.
 pub struct Request<'a, T> {
     pub source: &'a Source,
     pub format: Format,
     pub place: Place,
     pub route: Route,
     pub partition: Partition,
-    /// Whether it is the transpose that is multiplied.
+    /// Whether to multiply by the transpose.
     pub transposed: bool,
     pub factors: (T, T),
     pub told: (Factor, Factor),
@@ -57,13 +57,13 @@ struct Record {
     /// Whether ranks are processes of MPI.
     processes: bool,
     executor: &'static str,
-    /// What the executor of rank 0 runs on.
+    /// The device of rank 0's executor.
     device: String,
-    /// By which way elements of x go from rank to rank.
+    /// The way in which elements of x are exchanged between ranks.
     exchange: String,
-    /// In which order rows are divided among ranks.
+    /// The order in which rows are divided among ranks.
     partition: Told,
-    /// Whether it is the transpose that is multiplied: the shape and the parts are those of it.
+    /// Whether the transpose is multiplied: the shape and the parts are those of it.
     transposed: bool,
     precision: &'static str,
     alpha: Factor,
@@ -71,10 +71,10 @@ struct Record {
     parts: Parts,
     /// Bytes of the arrays of all ranks.
     bytes: u64,
-    /// The largest of all ranks.
+    /// The largest times among all ranks.
     times: Times,
     gflops: Option<f64>,
-    /// Of one more product; null unless it was asked for.
+    /// The timeline of one more product; null unless requested.
     timeline: Option<Timelines>,
     verification: Checked,
     #[serde(serialize_with = "path_if_any")]
@@ -84,30 +84,30 @@ struct Record {
 
 #[derive(Debug, Serialize)]
 struct Times {
-    /// What was done to get the rows: "read" or "generate".
+    /// How the rows were obtained: "read" or "generate".
     source: &'static str,
     #[serde(serialize_with = "seconds")]
     load: Duration,
-    /// From the rows of each rank to what can be multiplied.
+    /// From the rows of each rank to a matrix that can be multiplied.
     #[serde(serialize_with = "seconds")]
     prepare: Duration,
     /// A product, from when all ranks begin until the last one ends.
     multiply: Spread,
-    /// A product of [several](IN_A_ROW) that nobody waits between; null where each is waited for.
+    /// A product out of [several](IN_A_ROW) without waiting in between; null if each is waited for.
     in_a_row: Option<Spread>,
 }
 
-/// Products that are queued one after the other, where they are timed together.
+/// Number of products that are queued one after another when they are timed together.
 const IN_A_ROW: usize = 10;
 
-/// What came of it, and y on rank 0 if it is to be written.
+/// The result, and y on rank 0 if it is to be written.
 struct Outcome<T> {
     record: Record,
     verification: Verification,
     y: Option<Vec<T>>,
 }
 
-/// Multiplies, checks the answer against that of the rows of each rank, and times it.
+/// Multiplies, checks the answer against that of each rank's rows, and times it.
 pub fn run<T: Number>(world: World, request: &Request<'_, T>) -> Result<(), Error> {
     let outcome = with_rows(world, request.source, |communicator, loaded, load| {
         request.place.visit(communicator, Job { world, request, communicator, loaded, load })?
@@ -122,8 +122,8 @@ pub fn run<T: Number>(world: World, request: &Request<'_, T>) -> Result<(), Erro
     wrong_answer.map_or(Ok(()), Err)
 }
 
-/// The shape of a matrix, and what came of multiplying it, for `bench`; nothing where the format does not suit the part of
-/// some rank.
+/// Returns the shape of a matrix and the result of multiplying it, for `bench`; nothing if the format does not suit the
+/// part of some rank.
 pub fn measured<T: Number>(world: World, request: &Request<'_, T>) -> Result<Option<(Shape, Run)>, Error> {
     let outcome = with_rows(world, request.source, |communicator, loaded: Loaded<T>, load| {
         if !loaded.suits(communicator, request.format)? {
@@ -183,7 +183,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             Some(path) => vector_part(communicator, path, &loaded.distribution.columns)?,
             None => random_part(columns.start as usize..columns.end as usize, SEED_OF_X)?,
         };
-        // With β = 0 nothing may be read from y, and NaN would show it.
+        // With β = 0 y must not be read, and NaN would reveal it.
         let y = match beta == T::ZERO {
             true => memory::filled((rows.end - rows.start) as usize, T::from_f64(f64::NAN))?,
             false => random_part(rows.start as usize..rows.end as usize, SEED_OF_Y)?,
@@ -197,7 +197,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         let mut result = executor.upload(memory::copy(&y)?)?;
         matrix.apply(alpha, &x, beta, &mut result)?;
         let computed = divided.restored(communicator, executor.download(&result)?)?;
-        // Whatever the formats, no element has more additions than one after the other.
+        // Whatever the formats, no element has more sequential additions.
         let own = verify(&computed, &expected, Format::CSR_SCALAR)?;
         let (verification, _) = verified::<T>(communicator, rows.start, &own, &expected)?;
 
@@ -214,7 +214,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
                 executor.copy(&executor.upload(memory::copy(&y)?)?, &mut result)?;
             }
         }
-        // With another β elements of y would grow beyond all numbers.
+        // With another β, elements of y would grow without bound.
         let mut in_a_row = Vec::new();
         for _ in 0..if executor.is_fast() && beta == T::ZERO { repeats - warm_ups } else { 0 } {
             let mut multiply = || Ok(matrix.apply(alpha, &x, beta, &mut result)?);
@@ -271,7 +271,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
     }
 }
 
-/// The time of some work that is queued this often: on the slowest rank, from when all begin.
+/// Returns the mean time of `work`, queued `times` times in a row, on the slowest rank.
 fn time_on_all<E: Executor>(
     communicator: &Communicator,
     executor: &E,
@@ -287,7 +287,7 @@ fn time_on_all<E: Executor>(
     Ok(Duration::from_secs_f64(time[0]))
 }
 
-/// The report for people.
+/// Formats the report for the terminal.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, executor, device, precision, parts, times, verification, .. } = self;

@@ -32,7 +32,7 @@ use crate::cli::solution::{Residual, Tolerance, norm, seconds_if_any};
 use crate::cli::solve::{difference, draw};
 use crate::cli::units::{self, duration};
 
-/// What is to be done on each rank.
+/// The work of each rank.
 pub struct Request<'a> {
     pub source: &'a Source,
     pub format: Format,
@@ -60,14 +60,14 @@ struct Record {
     /// Whether ranks are processes of MPI.
     processes: bool,
     method: &'static str,
-    /// Of the rows and columns of each rank.
+    /// Of each rank's rows and columns.
     preconditioner: Option<String>,
     executor: &'static str,
-    /// What the executor of rank 0 runs on.
+    /// The device of rank 0's executor.
     device: String,
-    /// By which way elements of x go from rank to rank.
+    /// The way in which elements of x are exchanged between ranks.
     exchange: String,
-    /// In which order rows are divided among ranks.
+    /// The order in which rows are divided among ranks.
     partition: Told,
     precision: &'static str,
     tolerance: Tolerance,
@@ -76,7 +76,7 @@ struct Record {
     iterations: usize,
     restarts: usize,
     residual: Residual,
-    /// The norm of the error of x over that of x; null where b is from a file.
+    /// The norm of the error of x over that of x; null if b is from a file.
     error: Option<f64>,
     parts: Parts,
     times: Times,
@@ -90,11 +90,11 @@ struct Record {
 
 #[derive(Debug, Serialize)]
 struct Times {
-    /// What was done to get the rows: "read" or "generate".
+    /// How the rows were obtained: "read" or "generate".
     source: &'static str,
     #[serde(serialize_with = "seconds")]
     load: Duration,
-    /// From the rows of each rank to what can be multiplied.
+    /// From the rows of each rank to a matrix that can be multiplied.
     #[serde(serialize_with = "seconds")]
     prepare: Duration,
     #[serde(serialize_with = "seconds_if_any")]
@@ -105,7 +105,7 @@ struct Times {
     iteration: Option<Duration>,
 }
 
-/// What came of it, and x on rank 0 if it is to be written.
+/// The result, and x on rank 0 if it is to be written.
 struct Solved<T> {
     record: Record,
     outcome: Outcome,
@@ -113,9 +113,9 @@ struct Solved<T> {
     x: Option<Vec<T>>,
 }
 
-/// Solves, and checks the residual against that of the rows of each rank.
+/// Solves, and checks the residual against that of each rank's rows.
 pub fn solve<T: Number>(world: World, request: &Request<'_>) -> Result<(), Error> {
-    // From when the first rank solves. Whichever process hears of Ctrl-C stops all.
+    // Created when the first rank begins to solve. Whichever process receives Ctrl-C stops all.
     let interrupt = &OnceLock::new();
     let solved = with_rows(world, request.source, |communicator, loaded: Loaded<T>, load| {
         let Shape { ref name, rows, columns, .. } = loaded.shape;
@@ -154,7 +154,7 @@ struct Job<'a, T: Number> {
 struct Vectors<T> {
     b: Vec<T>,
     start: Vec<T>,
-    /// The x that b is made of.
+    /// The x from which b was computed.
     known: Option<Vec<T>>,
 }
 
@@ -215,7 +215,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         let mut residual = on_device;
         matrix.apply(-T::ONE, &x, T::ONE, &mut residual)?;
         let expected = exact(&compressed, -T::ONE, &fetched(&computed)?, T::ONE, &b)?;
-        // Whatever the formats, no element has more additions than one after the other.
+        // Whatever the formats, no element has more sequential additions.
         let own = verify(&downloaded(&residual)?, &expected, Format::CSR_SCALAR)?;
         let (verification, exact_norm) = verified::<T>(communicator, own_rows.start, &own, &expected)?;
         let error = match known {
@@ -270,7 +270,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
 }
 
 impl<T: Number> Job<'_, T> {
-    /// The parts of b and of the first x; `product` is A x.
+    /// This rank's parts of b and of the initial x; `product` returns A x.
     fn vectors(
         &self,
         own: &Range<u64>,
@@ -295,13 +295,13 @@ impl<T: Number> Job<'_, T> {
         Ok(Vectors { b, start, known })
     }
 
-    /// The norm of a vector of which this rank has these numbers.
+    /// The norm of a vector of which this rank has the numbers `own`.
     fn norm(&self, own: impl Iterator<Item = f64>) -> Result<f64, Error> {
         let norms = self.communicator.all_gather(&[norm(own)])?;
         Ok(norms.iter().flatten().copied().collect::<Norm>().value())
     }
 
-    /// The largest times of all ranks.
+    /// The largest times among all ranks.
     fn times(
         &self,
         [prepare, solve]: [Duration; 2],
@@ -325,7 +325,7 @@ impl<T: Number> Job<'_, T> {
     }
 }
 
-/// The report for people.
+/// Formats the report for the terminal.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, method, executor, device, precision, residual, times, parts, .. } = self;
@@ -346,7 +346,7 @@ impl Display for Record {
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         write!(f, "solve         {}", duration(times.solve))?;
         match times.iteration {
-            Some(iteration) => writeln!(f, ", {} an iteration", duration(iteration))?,
+            Some(iteration) => writeln!(f, ", {} per iteration", duration(iteration))?,
             None => writeln!(f)?,
         }
         writeln!(f, "outcome       {} after {} iterations", self.outcome, self.iterations)?;

@@ -1,4 +1,4 @@
-//! When the steps of one product begin and end on each rank.
+//! Begin and end of the steps of one product on each rank.
 
 use std::fmt::{self, Display};
 
@@ -7,7 +7,7 @@ use warp_spmv::distributed::{Communicator, Span, Timeline};
 
 use crate::cli::error::Error;
 
-/// The begin and the end of each step on each rank, in microseconds from when the product began there.
+/// The begin and the end of each step on each rank, in microseconds since the product began there.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct Timelines(Vec<Steps>);
@@ -18,14 +18,14 @@ struct Steps {
     pack: [f64; 2],
     exchange: [f64; 2],
     local: [f64; 2],
-    /// Null where a rank needs nothing of others.
+    /// Null if a rank needs nothing of others.
     remote: Option<[f64; 2]>,
-    /// Null where that is part of the remote product.
+    /// Null if that is part of the remote product.
     add: Option<[f64; 2]>,
 }
 
 impl Timelines {
-    /// Those of all ranks, on each of them.
+    /// The timelines of all ranks, on each of them.
     pub fn gathered(communicator: &Communicator, own: &Timeline) -> Result<Self, Error> {
         let microseconds = |span: Span| [span.begin, span.end].map(|time| time.as_secs_f64() * 1e6);
         let [remote, add] = [own.remote, own.add].map(|step| step.map_or([f64::NAN; 2], microseconds));
@@ -44,7 +44,7 @@ impl Timelines {
     }
 }
 
-/// A table.
+/// Formats a table.
 impl Display for Timelines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(

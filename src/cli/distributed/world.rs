@@ -1,4 +1,4 @@
-//! The ranks that do the work, and what they do it on.
+//! The ranks that share the work, and their executors.
 
 use std::thread;
 use std::time::Duration;
@@ -11,41 +11,41 @@ use crate::cli::error::Error;
 use crate::cli::grids::Grids;
 use crate::cli::output;
 
-/// Who does the work together.
+/// The ranks that share the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum World {
-    /// So many threads of this process.
+    /// This many threads of this process.
     Threads(usize),
-    /// The processes that `mpirun` has started, of which this is one.
+    /// The processes started by `mpirun`, including this one.
     Processes(usize),
 }
 
-/// How many processes `mpirun` has started, and which of them this is: of Open MPI, and of those with MPICH's launcher.
+/// The number of processes started by `mpirun`, and the number of this one: for Open MPI and for MPICH's launcher.
 fn of_launcher() -> Option<[usize; 2]> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<usize>().ok();
     let named = |[size, rank]: [&str; 2]| Some([number(size)?, number(rank)?]);
     [["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"], ["PMI_SIZE", "PMI_RANK"]].into_iter().find_map(named)
 }
 
-/// How many processes share this machine, as far as Open MPI says.
+/// The number of processes that share this machine, as far as Open MPI reports it.
 pub fn processes_here() -> usize {
     let number = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|number| number.parse().ok());
     number.unwrap_or(1).max(1)
 }
 
-/// Which GPU of its machine a rank takes: as many ranks as there are on one take one each, and then again from the first.
+/// The GPU that a rank of its machine takes: ranks take one each in turn, starting again from the first.
 fn turn(rank: usize) -> usize {
     let here = std::env::var("OMPI_COMM_WORLD_LOCAL_RANK").ok().and_then(|number| number.parse().ok());
     here.unwrap_or(rank)
 }
 
-/// Whether another process says what this one would: what is wrong before the ranks are there is wrong for all of them, and
-/// the first says it.
+/// Whether another process reports the same error: an error from before the ranks exist concerns all of them, and the
+/// first reports it.
 pub fn is_silent(error: &Error) -> bool {
     match error {
         Error::Rank { heard, .. } => *heard,
         _ if of_launcher().is_some_and(|[_, rank]| rank > 0) => {
-            // `mpirun` ends all others as soon as a process ends like this.
+            // `mpirun` ends all others as soon as one process ends like this.
             thread::sleep(Duration::from_secs(1));
             true
         }
@@ -54,7 +54,7 @@ pub fn is_silent(error: &Error) -> bool {
 }
 
 impl World {
-    /// The ranks that are asked for, or that there are; none for a process on its own.
+    /// The requested or existing ranks; none for a single process.
     pub fn new(asked: Option<usize>) -> Result<Option<Self>, Error> {
         let processes = of_launcher().map_or(1, |[processes, _]| processes);
         match asked {
@@ -63,27 +63,28 @@ impl World {
                 Err(Error::Usage(format!("started by mpirun as {what}")))
             }
             Some(asked) if processes > 1 && asked != processes => {
-                Err(Error::Usage(format!("--ranks is {asked}, and mpirun has started {processes} processes")))
+                Err(Error::Usage(format!("--ranks is {asked}, but mpirun has started {processes} processes")))
             }
             _ if processes > 1 => Ok(Some(Self::Processes(processes))),
             asked => Ok(asked.map(Self::Threads)),
         }
     }
 
-    /// Refuses to be one of several processes, for a command that they would all do.
+    /// Refuses to be one of several processes, for a command that all of them would run.
     pub fn refuse() -> Result<(), Error> {
         match of_launcher() {
             Some([processes, _]) if processes > 1 => {
-                let message = format!("mpirun has started {processes} processes, which this subcommand does not take");
+                let message =
+                    format!("mpirun has started {processes} processes, but this subcommand does not support several");
                 Err(Error::Usage(message))
             }
             _ => Ok(()),
         }
     }
 
-    /// Does `work` on each rank. What came of it on rank 0; nothing in another process.
+    /// Calls `work` on each rank. Returns its result on rank 0; nothing in another process.
     pub fn run<R: Send>(self, work: impl Fn(&Communicator) -> Result<R, Error> + Sync) -> Result<Option<R>, Error> {
-        // The first to fail tells all others why.
+        // The first rank to fail tells all others why.
         let work = |communicator: &Communicator| work(communicator).map_err(into_reason);
         match self {
             Self::Threads(ranks) => match threads::run(ranks, work) {
@@ -108,7 +109,7 @@ impl World {
 pub struct Place {
     pub executor: ExecutorName,
     pub grids: Grids,
-    /// What to say on standard error as soon as the input has turned out to be right.
+    /// A message for standard error once the input has proved valid.
     pub note: Option<String>,
 }
 
@@ -122,7 +123,7 @@ impl Place {
     }
 }
 
-/// An error on its way through the library, which knows nothing of those of the command.
+/// Converts an error of the command for its way through the library, which does not know such errors.
 fn into_reason(error: Error) -> distributed::Error {
     match error {
         Error::Distributed(error) => error,

@@ -1,4 +1,4 @@
-//! The model beside what was measured.
+//! Comparison of the model with measurements.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -22,14 +22,14 @@ use crate::cli::units::duration;
 pub struct Fitted {
     /// Version of this program.
     version: &'static str,
-    /// The machine that was given.
+    /// The given machine.
     given: Machine,
     /// The same with the constants that explain the runs best.
     fitted: Machine,
     runs: Vec<Compared>,
 }
 
-/// A run, and what both machines would take.
+/// A run, and the predictions for both machines.
 #[derive(Debug, Serialize)]
 struct Compared {
     matrix: String,
@@ -41,7 +41,7 @@ struct Compared {
     fitted: f64,
 }
 
-/// Fits the constants of a machine to the runs of files.
+/// Fits the constants of a machine to the runs in files.
 pub fn fit(files: &[PathBuf], given: Machine) -> Result<Fitted, Error> {
     let mut runs = Vec::new();
     for file in files {
@@ -58,7 +58,7 @@ pub fn fit(files: &[PathBuf], given: Machine) -> Result<Fitted, Error> {
     Ok(Fitted { version: env!("CARGO_PKG_VERSION"), given, fitted, runs })
 }
 
-/// What each run had to do. Each matrix is divided once.
+/// The work of each run. Each matrix is divided only once.
 fn samples(runs: &[MeasuredRun], machine: &Machine) -> Result<Vec<Sample>, Error> {
     let mut of_matrices: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, run) in runs.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Fitted {
     }
 }
 
-/// Two tables.
+/// Formats two tables.
 impl Display for Fitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "job           ranks   measured       given              fitted         matrix")?;

@@ -1,4 +1,4 @@
-//! What `warp-spmv scaling` reports.
+//! The report of `warp-spmv scaling`.
 
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::cli::units::{self, HumanCount, duration};
 pub struct Record {
     /// Version of this program.
     pub version: &'static str,
-    /// The matrix; with `--weak` that of one rank.
+    /// The matrix; with `--weak`, that of one rank.
     pub matrix: Shape,
     pub precision: String,
     /// Whether the matrix grows with the ranks.
     pub weak: bool,
     pub storage: Storage,
     pub machine: Machine,
-    /// One for each number of ranks.
+    /// One step for each number of ranks.
     pub steps: Vec<Step>,
-    /// How long it took to divide the matrix.
+    /// The time to divide the matrix.
     #[serde(serialize_with = "seconds")]
     pub statistics: Duration,
 }
@@ -34,7 +34,7 @@ pub struct Record {
 #[derive(Debug, Serialize)]
 pub struct Step {
     ranks: usize,
-    /// What is divided among them.
+    /// The matrix that is divided among them.
     matrix: Shape,
     partition: Partition,
     product: Predicted,
@@ -43,32 +43,32 @@ pub struct Step {
     pipelined_cg: Option<Predicted>,
 }
 
-/// What the ranks have, and what they exchange for a product.
+/// Work of the ranks, and their exchange for a product.
 #[derive(Debug, Serialize)]
 struct Partition {
-    /// The most entries of a rank.
+    /// Largest number of entries of a rank.
     most_nonzeros: u64,
-    /// Over their mean.
+    /// The same over the mean.
     imbalance: f64,
     /// Entries in columns of other ranks.
     remote_nonzeros: u64,
-    /// Elements of x that go from a rank to another.
+    /// Elements of x that are sent between ranks.
     volume: u64,
-    /// The most that come to a rank.
+    /// Largest number that a rank receives.
     largest_halo: u64,
-    /// The most that a rank sends.
+    /// Largest number that a rank sends.
     most_sent: u64,
-    /// The most of one message.
+    /// Largest number in one message.
     largest_message: u64,
-    /// The most ranks that elements come from.
+    /// Largest number of ranks from which one receives elements.
     most_neighbours: u64,
-    /// The most bytes of a rank's rows.
+    /// Largest number of bytes of a rank's rows.
     most_bytes: f64,
     /// Whether they fit into the memory of a GPU.
     fits: bool,
 }
 
-/// What something takes, and how well the ranks are used.
+/// The time of a job, and how well the ranks are used.
 #[derive(Debug, Serialize)]
 struct Predicted {
     #[serde(flatten)]
@@ -77,14 +77,14 @@ struct Predicted {
     efficiency: f64,
 }
 
-/// What everything would take on one rank.
+/// The time of all jobs on one rank.
 pub struct Alone {
     loads: Vec<Load>,
     machine: Machine,
 }
 
 impl Alone {
-    /// That of a matrix of this shape.
+    /// One rank with a matrix of this shape.
     pub fn new(shape: &Shape, storage: &Storage, machine: &Machine) -> Self {
         let part = Part { rows: shape.rows as u64, nnz: shape.nonzeros as u64, ..Part::default() };
         let statistics = Statistics { parts: vec![part], messages: Vec::new() };
@@ -97,7 +97,7 @@ impl Alone {
 }
 
 impl Step {
-    /// The parts of a matrix; `alone` is one rank with all of it or, if it grows with the ranks, with its share.
+    /// The division of a matrix; `alone` is one rank with all of it or, if it grows with the ranks, with its share.
     pub fn new(
         matrix: Shape,
         statistics: &Statistics,
@@ -140,7 +140,7 @@ impl Step {
     }
 }
 
-/// The report for people.
+/// Formats the report for the terminal.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, precision, storage, machine, steps, statistics, .. } = self;
@@ -179,7 +179,7 @@ impl Display for Record {
     }
 }
 
-/// The time, and the efficiency in per cent.
+/// Formats the time, and the efficiency in per cent.
 impl Display for Predicted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = duration(Duration::from_secs_f64(self.prediction.seconds));

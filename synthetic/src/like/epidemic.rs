@@ -6,8 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::assemble::RowByRow;
 use crate::draw::value;
 
-/// A model with two counts, such as the susceptible and the infected, which fill a grid: from each state to itself, to
-/// one less of the first, one more of the second, and one more of the first with one less of the second.
+/// A model with two counts, such as the susceptible and the infected, which span a grid: transitions from each state to
+/// itself, to one less of the first, to one more of the second, and to one more of the first with one less of the
+/// second.
 pub(super) struct Epidemic {
     width: usize,
     height: usize,
@@ -15,18 +16,18 @@ pub(super) struct Epidemic {
 }
 
 impl Epidemic {
-    /// 1025 by 513 states, and `times` as many of the slower-running count.
+    /// 1025 by 513 states, with `times` as many values of the slower-running count.
     pub(super) fn new(times: usize, seed: u64) -> Self {
         Self { width: 1025, height: 513usize.saturating_mul(times), seed }
     }
 
     pub(super) fn nnz(&self) -> u128 {
         let (width, height) = (self.width as u128, self.height as u128);
-        // Without a row of states there is nothing to take off.
+        // Without a row of states, nothing is subtracted.
         (4 * width * height).saturating_sub(2 * (width + height)).saturating_add(u128::from(height > 0))
     }
 
-    /// The states that a row's state leads to, ascending.
+    /// The states reached from a row's state, ascending.
     fn columns_of(&self, row: usize) -> impl Iterator<Item = usize> {
         let (x, y) = (row % self.width, row / self.width);
         let exchange = (x + 1 < self.width && y > 0).then(|| row - self.width + 1);

@@ -6,20 +6,20 @@ use rand_chacha::ChaCha8Rng;
 use crate::assemble::RowByRow;
 use crate::draw::value;
 
-/// Spins times colours: the unknowns of a site.
+/// Spins times colours: the unknowns per site.
 const UNKNOWNS: usize = 12;
 const COLOURS: usize = 3;
 
 /// The hopping matrix of Wilson fermions on a periodic lattice in four dimensions. A spin is joined to itself and one
-/// other at both neighbours in each direction of space, and to itself at one neighbour in time, with all three
-/// colours: (3 · 2 · 2 + 1) · 3 = 39 entries in each row, in runs of three that rows of a spin share.
+/// other at both neighbours in each direction of space, and to itself at one neighbour in time, with all three colours:
+/// (3 · 2 · 2 + 1) · 3 = 39 entries per row, in runs of three that rows of a spin share.
 pub(super) struct Lattice {
     edges: [usize; 4],
     seed: u64,
 }
 
 impl Lattice {
-    /// 8 sites each way, but `times` as many along the slowest-running coordinate.
+    /// 8 sites in each direction, but `times` as many along the slowest-running coordinate.
     pub(super) fn new(times: usize, seed: u64) -> Self {
         Self { edges: [8, 8, 8, 8usize.saturating_mul(times)], seed }
     }

@@ -21,11 +21,11 @@ use crate::{Dense, Error, Generate, Help};
 
 pub use self::table::Table3;
 
-/// A generated matrix with the rows, columns and nonzeros of one of the matrices of Bell & Garland 2009, Table 3, and
-/// a structure of the same kind: blocks, spread of row lengths, locality. `docs/matrices.md` says what was matched and
-/// what was not. Values are uniform of magnitude 1/2 to 1 and either sign.
+/// A generated matrix with the rows, columns and nonzeros of one of the matrices of Bell & Garland 2009, Table 3, and a
+/// similar structure: blocks, spread of row lengths, locality. `docs/matrices.md` lists what was matched and what was
+/// not. Values are uniform with magnitudes from 1/2 to 1 and either sign.
 ///
-/// As text the name of the matrix with `-like`, a colon, and maybe `times=N` or `seed=N`.
+/// As text, the name of the matrix with `-like`, a colon, and optionally `times=N` or `seed=N`.
 ///
 /// ```
 /// use synthetic::{Generate, Generator, Like, Table3};
@@ -41,14 +41,14 @@ pub use self::table::Table3;
 pub struct Like {
     /// Which matrix.
     pub matrix: Table3,
-    /// How many times the rows and nonzeros, at least 1.
+    /// Multiple of the original's rows and nonzeros, at least 1.
     pub times: usize,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 impl Like {
-    /// A stand-in of the original's size, seed 0.
+    /// A stand-in with the original's size, seed 0.
     pub fn new(matrix: Table3) -> Self {
         Self { matrix, times: 1, seed: 0 }
     }

@@ -13,14 +13,14 @@ use crate::draw::{Purpose, fill_distinct, stream, value};
 use crate::lengths::{Lengths, Spread};
 use crate::rectangle::Popular;
 
-/// Block rows whose numbers of blocks are spread as the shape says, in random order.
+/// Block rows whose numbers of blocks follow the shape's distribution, in random order.
 ///
-/// The matrix has whole blocks only, so its nonzeros can be fewer than asked for by what does not fill a block, and by
-/// the rows that the last block row has too few.
+/// The matrix has whole blocks only, so it can have fewer nonzeros than requested: without the remainder that does not
+/// fill a block, and the rows missing from the last block row.
 pub(super) struct Profile<'a> {
     shape: &'a Shape,
     seed: u64,
-    /// Rows and columns, in blocks; a block row that is not whole is one, such a block column is not.
+    /// Rows and columns, in blocks; an incomplete block row counts, an incomplete block column does not.
     block_rows: usize,
     block_columns: usize,
     /// The number of blocks of a block row, by rank.
@@ -57,7 +57,7 @@ impl<'a> Profile<'a> {
         self.lengths.of(self.ranks.forward(block_row))
     }
 
-    /// A block column for a block row whose own place is `at`.
+    /// Draws a block column for a block row whose diagonal is in block column `at`.
     fn draw(&self, at: usize, random: &mut ChaCha8Rng) -> u32 {
         if random.random::<f64>() >= self.shape.local {
             return self.elsewhere.draw(random);
@@ -67,7 +67,7 @@ impl<'a> Profile<'a> {
         for stride in self.shape.strides {
             column += stride as i64 * random.random_range(-1..=1i64);
         }
-        // Around the end, so that the first and last rows have as many columns to choose from.
+        // Wraps around, so that the first and last rows have as many columns to choose from.
         column.rem_euclid(self.block_columns as i64) as u32
     }
 }
@@ -87,12 +87,12 @@ impl RowByRow for Profile<'_> {
         let at = (block_row as u64 * self.block_columns as u64 / self.block_rows as u64) as usize;
         let mut shared = stream(self.seed, Purpose::Row, block_row);
         let count = columns.len() / block;
-        // A matrix without anything near the diagonal has none on it either.
+        // A matrix without entries near the diagonal has none on it either.
         let mut diagonal = self.shape.local > 0.0;
         fill_distinct(&mut columns[..count], || {
             if std::mem::take(&mut diagonal) { at as u32 } else { self.draw(at, &mut shared) }
         });
-        // From the last block on, for a block's columns go where those of later ones were.
+        // Backwards, because the columns of a block overwrite the block columns of later ones.
         for entry in (0..columns.len()).rev() {
             columns[entry] = columns[entry / block] * block as u32 + (entry % block) as u32;
         }
@@ -105,7 +105,7 @@ mod tests {
     use super::super::table::{Structure, TABLE};
     use super::*;
 
-    /// Drawing distinct columns ends.
+    /// Drawing distinct columns terminates.
     #[test]
     fn each_row_has_columns_to_choose_from() {
         for stand in TABLE {

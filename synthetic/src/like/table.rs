@@ -1,4 +1,4 @@
-//! The matrices of the table, and what makes up the stand-in of each.
+//! The matrices of the table and the parameters of their stand-ins.
 
 use crate::Help;
 use crate::lengths::Spread;
@@ -15,7 +15,7 @@ pub(super) struct Stand {
     pub(super) structure: Structure,
 }
 
-/// What the structure is made by.
+/// How the structure is generated.
 pub(super) enum Structure {
     /// Every column in every row.
     Dense,
@@ -29,16 +29,16 @@ pub(super) enum Structure {
 
 /// The shape of a [`Structure::Profile`].
 pub(super) struct Shape {
-    /// Rows and columns of the dense blocks that all entries come in; rows of a block have the same columns.
+    /// Rows and columns of the dense blocks that hold all entries; the rows of a block have the same columns.
     pub(super) block: usize,
-    /// The lengths of rows; bounds are multiples of the block.
+    /// The row lengths; bounds are multiples of the block size.
     pub(super) spread: Spread,
     /// Distances, in blocks, between a point of a mesh and its neighbours on the next line and in the next plane; 0
     /// where there is none. A row has columns near each of those.
     pub(super) strides: [usize; 2],
-    /// How far off a column can be, in blocks.
+    /// Maximum distance of a column from such a point, in blocks.
     pub(super) width: usize,
-    /// The share of columns that lie there. The others are anywhere.
+    /// The fraction of columns that lie there; the others are anywhere.
     pub(super) local: f64,
     /// How much more popular some of the columns elsewhere are; see [`Popular`](crate::rectangle::Popular).
     pub(super) skew: f64,
@@ -70,12 +70,12 @@ macro_rules! table {
     };
 }
 
-/// Lengths between a shortest and a longest one with a standard deviation, without a tail.
+/// Lengths from `shortest` to `longest` with a standard deviation, without a tail.
 const fn bounded(shortest: f64, longest: f64, deviation: f64) -> Spread {
     Spread::Bounded { shortest, longest, deviation }
 }
 
-/// Lengths with a tail up to a longest one and a standard deviation.
+/// Lengths with a tail up to `longest` and a standard deviation.
 const fn tail(shortest: u32, longest: u32, deviation: f64) -> Spread {
     Spread::Tail { shortest, longest, deviation }
 }
@@ -108,7 +108,7 @@ table! {
         mesh(6, bounded(24.0, 102.0, 11.07), [150, 0], 4);
     Economics = "economics-like", "short rows, partly far from the diagonal", 206_500 x 206_500, 1_273_389,
         scattered(bounded(1.0, 44.0, 4.436), 300, 0.7, 0.0);
-    Epidemiology = "epidemiology-like", "2 to 4 entries a row on a grid", 525_825 x 525_825, 2_100_225,
+    Epidemiology = "epidemiology-like", "2 to 4 entries per row on a grid", 525_825 x 525_825, 2_100_225,
         Structure::Epidemic;
     Accelerator = "accelerator-like", "a mesh in poor numbering, some rows empty", 121_192 x 121_192, 2_624_331,
         scattered(bounded(0.0, 81.0, 13.79), 1_000, 0.6, 0.0);

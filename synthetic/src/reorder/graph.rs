@@ -5,7 +5,7 @@ use host::{Csr, Error, Scalar};
 
 use crate::draw::keep_distinct;
 
-/// The vertices that each vertex has an entry with, in either direction: those of smaller degree first.
+/// The neighbours of each vertex, which are those with an entry in either direction: smallest degree first.
 pub(super) struct Graph {
     pub offsets: Vec<usize>,
     pub neighbours: Vec<u32>,
@@ -25,7 +25,7 @@ impl Graph {
             neighbours[next[from]] = to as u32;
             next[from] += 1;
         });
-        // Keeps one of those that have entries in both directions.
+        // Keeps one of the duplicates from entries in both directions.
         let mut offsets = with_capacity(rows + 1)?;
         offsets.push(0);
         let mut kept = 0;
@@ -39,7 +39,7 @@ impl Graph {
         }
         neighbours.truncate(kept);
         for row in 0..rows {
-            // By the vertex too: a stable sort would take memory, and abort without it.
+            // Also by vertex: a stable sort would allocate, and abort if that failed.
             let own = &mut neighbours[offsets[row]..offsets[row + 1]];
             own.sort_unstable_by_key(|&vertex| (degree(&offsets, vertex), vertex));
         }
@@ -55,7 +55,7 @@ fn degree(offsets: &[usize], vertex: u32) -> usize {
     offsets[vertex as usize + 1] - offsets[vertex as usize]
 }
 
-/// Calls `pair` with both ends of each entry off the diagonal, both ways.
+/// Calls `pair` with both ends of each entry off the diagonal, in both orders.
 fn for_each_pair<T: Scalar>(matrix: &Csr<T>, mut pair: impl FnMut(usize, usize)) {
     for row in 0..matrix.rows() {
         for (column, _) in matrix.row(row).filter(|&(column, _)| column as usize != row) {

@@ -8,12 +8,12 @@ use host::{Csr, Error, Scalar};
 use super::Ordering;
 use super::graph::Graph;
 
-/// The order in which the rows of each of `parts` parts follow one another, and where each part begins, with the number of
-/// rows at the end. The parts have about as many entries each, where a row counts as one more, and few entries in columns of
-/// others (METIS, Karypis & Kumar 1998): the graph is that of the matrix and its transpose. Within a part, rows keep their
-/// order. The same parts every time.
+/// Returns an ordering in which the rows of each of `parts` parts are contiguous, and the first row of each part, followed
+/// by the number of rows. The parts have about equal numbers of entries, where a row counts as one more, and few entries in
+/// columns of other parts (METIS, Karypis & Kumar 1998); the graph is that of the matrix and its transpose. Within a part,
+/// rows keep their order. The parts are the same every time.
 ///
-/// One thread; memory for the columns of the matrix and of its transpose, and what METIS takes.
+/// One thread; memory for the columns of the matrix and of its transpose, and for METIS itself.
 ///
 /// ```
 /// use host::Csr;
@@ -26,7 +26,7 @@ use super::graph::Graph;
 /// ```
 ///
 /// # Errors
-/// When the matrix is not square or has more entries than METIS counts, there are no parts, METIS fails, or memory runs
+/// When the matrix is not square or has more entries than METIS can count, `parts` is 0, METIS fails, or memory runs
 /// out.
 pub fn metis<T: Scalar>(matrix: &Csr<T>, parts: usize) -> Result<(Ordering, Vec<u64>), Error> {
     check_square("the matrix", matrix.rows(), matrix.columns())?;
@@ -34,7 +34,7 @@ pub fn metis<T: Scalar>(matrix: &Csr<T>, parts: usize) -> Result<(Ordering, Vec<
         return Err(Error::Setting { what: "the number of parts", value: "0".into(), expected: "at least 1" });
     }
     let part_of_row = match matrix.rows() {
-        // METIS wants more rows than parts.
+        // METIS requires more rows than parts.
         rows if rows <= parts => collect(0..rows as u32)?,
         rows if parts == 1 => zeros(rows)?,
         _ => parts_of_rows(matrix, parts)?,
@@ -51,7 +51,7 @@ pub fn metis<T: Scalar>(matrix: &Csr<T>, parts: usize) -> Result<(Ordering, Vec<
     Ok((Ordering::from_valid(old), begins))
 }
 
-/// The part of each row.
+/// Returns the part of each row.
 fn parts_of_rows<T: Scalar>(matrix: &Csr<T>, parts: usize) -> Result<Vec<u32>, Error> {
     let Graph { offsets, neighbours } = Graph::new(matrix)?;
     if neighbours.is_empty() {
@@ -63,7 +63,7 @@ fn parts_of_rows<T: Scalar>(matrix: &Csr<T>, parts: usize) -> Result<Vec<u32>, E
         Idx::try_from(value).map_err(|_| Error::TooLarge { what, value: value as u128, limit })
     };
     let parts = count("number of parts", parts)?;
-    // The largest of all.
+    // The largest of all offsets.
     count("number of edges", neighbours.len())?;
     let offsets: Vec<Idx> = collect(offsets.iter().map(|&offset| offset as Idx))?;
     // A vertex is less than 2^31.
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::Generator;
 
-    /// Rows numbered at random, of a grid: there are parts with few entries between them.
+    /// Rows of a grid in random order: parts with few entries between them exist.
     #[test]
     fn parts_are_balanced_and_exchange_little() {
         let generator: Generator = "elasticity:width=7".parse().unwrap();

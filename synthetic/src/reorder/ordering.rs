@@ -9,17 +9,18 @@ use host::real::Scalar;
 /// Rows that one thread handles at a time.
 pub(super) const ROWS_AT_ONCE: usize = 1024;
 
-/// A permutation: which of the old places comes to each of the new ones.
+/// A permutation: the old index for each new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ordering {
     old: Vec<u32>,
 }
 
 impl Ordering {
-    /// An ordering from the old place of each new one. O(n).
+    /// An ordering from the old index for each new one. O(n).
     ///
     /// # Errors
-    /// When a place is not below the length or comes twice, there are more than a matrix can have, or memory runs out.
+    /// When an index is not below the length or is duplicated, there are more than a matrix can have, or memory runs
+    /// out.
     pub fn try_new(old: Vec<u32>) -> Result<Self, Error> {
         check_length(old.len())?;
         let mut seen: Vec<bool> = zeros(old.len())?;
@@ -27,7 +28,7 @@ impl Ordering {
             match seen.get_mut(place as usize) {
                 Some(seen) if !*seen => *seen = true,
                 _ => {
-                    let reason = format!("place {new} takes {place} of {}, which is no place or taken", old.len());
+                    let reason = format!("index {place} at {new} is duplicated or not below {}", old.len());
                     return Err(Error::Structure { format: "permutation", reason });
                 }
             }
@@ -39,17 +40,17 @@ impl Ordering {
         Self { old }
     }
 
-    /// Number of places.
+    /// Number of indices.
     pub fn len(&self) -> usize {
         self.old.len()
     }
 
-    /// Whether there is no place.
+    /// Whether the ordering is empty.
     pub fn is_empty(&self) -> bool {
         self.old.is_empty()
     }
 
-    /// The old place of each new one.
+    /// The old index for each new one.
     pub fn old_places(&self) -> &[u32] {
         &self.old
     }
@@ -75,8 +76,8 @@ impl Ordering {
         parallel::map(self.len(), ROWS_AT_ONCE, &|new| vector[self.old[new] as usize])
     }
 
-    /// The matrix with its rows in the new order and its columns as they are: it multiplies x to the reordered y. In
-    /// parallel, O(rows + nnz).
+    /// The matrix with its rows in the new order and its columns unchanged: it maps x to the reordered y. In parallel,
+    /// O(rows + nnz).
     ///
     /// # Errors
     /// When the matrix has another number of rows, or memory runs out.
@@ -84,8 +85,8 @@ impl Ordering {
         self.gather(matrix, |column| column)
     }
 
-    /// The matrix with rows and columns in the new order, the columns of each row ascending if they were: it
-    /// multiplies the reordered x to the reordered y. In parallel, O(rows + nnz log(longest row)).
+    /// The matrix with rows and columns in the new order, the columns of each row ascending if they were: it maps the
+    /// reordered x to the reordered y. In parallel, O(rows + nnz log(longest row)).
     ///
     /// # Errors
     /// When the matrix has another number of rows or columns, or memory runs out.
@@ -117,7 +118,7 @@ impl Ordering {
     }
 }
 
-/// Checks that a matrix can have so many rows.
+/// Checks that a matrix can have `length` rows.
 pub(super) fn check_length(length: usize) -> Result<(), Error> {
     if length <= LARGEST_DIMENSION {
         return Ok(());

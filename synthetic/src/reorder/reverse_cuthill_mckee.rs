@@ -7,11 +7,11 @@ use host::{Csr, Error, Scalar};
 use super::Ordering;
 use super::graph::Graph;
 
-/// Breadth first from a vertex at the edge of each component, neighbours of smaller degree first, and all that in
-/// reverse (Cuthill & McKee 1969; George & Liu 1981, §4.3): entries come near the diagonal. The graph is that of the
-/// matrix and its transpose, so that the matrix need not be symmetric.
+/// Breadth-first from a pseudo-peripheral vertex of each component, neighbours of smaller degree first, and all in
+/// reverse (Cuthill & McKee 1969; George & Liu 1981, §4.3): entries move near the diagonal. The graph is that of the
+/// matrix and its transpose, so the matrix need not be symmetric.
 ///
-/// One thread, O(nnz log(longest row)) for each of the few searches that find a vertex at the edge; memory for the
+/// One thread, O(nnz log(longest row)) for each of the few searches for a pseudo-peripheral vertex; memory for the
 /// columns of the matrix and of its transpose.
 ///
 /// # Errors
@@ -37,8 +37,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Appends what can be reached from a vertex, nearest first, to a vector that has room for every vertex. Returns the
-    /// number of steps to the farthest, and where in `reached` the farthest begin.
+    /// Appends the vertices reachable from `start`, nearest first, to `reached`, which has capacity for every vertex.
+    /// Returns the number of steps to the farthest vertices, and the index in `reached` where they begin.
     fn breadth_first(&mut self, start: u32, reached: &mut Vec<u32>) -> (usize, usize) {
         let mut level = reached.len();
         let mut steps = 0;
@@ -61,8 +61,8 @@ impl Search<'_> {
         }
     }
 
-    /// A vertex from which the farthest one is far: goes to one of small degree among the farthest, until none is
-    /// farther from there. Leaves nothing seen; `reached` is scratch with room for every vertex.
+    /// Finds a pseudo-peripheral vertex: moves to one of smallest degree among the farthest until none is farther from
+    /// there. Leaves `seen` all false; `reached` is scratch with capacity for every vertex.
     fn vertex_at_edge(&mut self, start: u32, reached: &mut Vec<u32>) -> u32 {
         let mut edge = start;
         let mut most_steps = None;

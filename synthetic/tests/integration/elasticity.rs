@@ -39,7 +39,7 @@ fn is_symmetric_in_whole_blocks() {
     }
 }
 
-/// Moving all nodes alike meets the anchors only: A e = 0.01 e for each direction.
+/// Translating all nodes strains the anchors only: A e = 0.01 e for each direction.
 #[test]
 fn springs_do_not_feel_translations_and_anchors_do() {
     for mesh in meshes() {
@@ -73,7 +73,7 @@ fn is_positive_definite() {
     }
 }
 
-/// A node's neighbours, by going through the corners of every cell.
+/// A node's neighbours, from the corners of every cell.
 #[test]
 fn neighbours_are_those_of_cells() {
     let tetrahedra: Vec<[[usize; 3]; 4]> = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]]
@@ -112,7 +112,7 @@ fn neighbours_are_those_of_cells() {
     }
 }
 
-/// Inside, rows have 45 or 81 entries; with voids their lengths spread, about the mean that is foretold.
+/// Interior rows have 45 or 81 entries; with voids their lengths vary, around the predicted mean.
 #[test]
 fn row_lengths() {
     for (cells, longest) in [(Cells::Tetrahedra, 45), (Cells::Hexahedra, 81)] {
@@ -134,7 +134,7 @@ fn row_lengths() {
     }
 }
 
-/// The same mesh in another order: the rows are those of the natural numbering, moved.
+/// The same mesh in another order: the rows are those of the natural numbering, permuted.
 #[test]
 fn shuffling_moves_nodes() {
     let natural = Elasticity { numbering: Numbering::Natural, voids: 0.2, ..Elasticity::new(8) };

@@ -22,13 +22,13 @@ fn assert_symmetric(matrix: &Csr<f64>) {
     }
 }
 
-/// Entries that a part of the rows and columns has, against the mean number of places there with an edge or more.
+/// The number of entries per quarter, against the mean number of positions there with at least one edge.
 #[test]
 fn rmat_quarters() {
     for (a, b, c) in [(0.57, 0.19, 0.19), (0.25, 0.25, 0.25), (0.1, 0.6, 0.2)] {
         let rmat = Rmat { a, b, c, edges_per_vertex: 8, ..Rmat::new(14) };
         let matrix = checked(&rmat);
-        // Places are taken independently, so the variance is less than the mean.
+        // Positions are taken independently, so the variance is less than the mean.
         let foretold = rmat.expected_nnz() as f64;
         assert!((matrix.nnz() as f64 - foretold).abs() < 5.0 * foretold.sqrt(), "{rmat}: {foretold}, {}", matrix.nnz());
         let middle = 1 << 13;
@@ -38,8 +38,8 @@ fn rmat_quarters() {
                 quarters[usize::from(row >= middle) * 2 + usize::from(column as usize >= middle)] += 1.0;
             }
         }
-        // Each quarter is such a graph of half as many vertices with its share of the edges, so that the heavier
-        // ones lose more edges that come twice.
+        // Each quarter is such a graph of half as many vertices with its fraction of the edges, so the heavier ones
+        // lose more duplicates.
         for (found, share) in quarters.into_iter().zip([a, b, c, 1.0 - a - b - c]) {
             let quarter = distinct(13, share * 8.0 * 16384.0, [a, b, c]);
             assert!((found - quarter).abs() < 5.0 * quarter.sqrt(), "{rmat}: {found}, expected {quarter}");
@@ -47,7 +47,7 @@ fn rmat_quarters() {
     }
 }
 
-/// The mean number of places with an edge, by going through them.
+/// The mean number of positions with an edge, by recursion.
 fn distinct(levels: u32, edges: f64, [a, b, c]: [f64; 3]) -> f64 {
     fn visit(levels: u32, mean: f64, shares: [f64; 4], memo: &mut std::collections::HashMap<(u32, u64), f64>) -> f64 {
         if levels == 0 {
@@ -63,8 +63,8 @@ fn distinct(levels: u32, edges: f64, [a, b, c]: [f64; 3]) -> f64 {
     visit(levels, edges, [a, b, c, 1.0 - a - b - c], &mut Default::default())
 }
 
-/// The mean number of distinct columns of a row depends on the number of ones in its number only; rows of each such
-/// class together against that.
+/// The mean number of distinct columns of a row depends only on the number of ones in its index; compares the rows of
+/// each such class together.
 #[test]
 fn rmat_row_lengths() {
     let rmat = Rmat { a: 0.45, b: 0.15, c: 0.25, edges_per_vertex: 4, ..Rmat::new(16) };
@@ -75,7 +75,7 @@ fn rmat_row_lengths() {
         found[row.count_ones() as usize] += matrix.range(row).len() as f64;
     }
     for (ones, found) in found.into_iter().enumerate() {
-        // Without what comes twice: an upper bound that is near where rows are short.
+        // Duplicates are counted: an upper bound that is close where rows are short.
         let choose = (0..ones).fold(1.0, |product, step| product * (16 - step) as f64 / (step + 1) as f64);
         let expected = choose * edges * 0.6f64.powi(16 - ones as i32) * 0.4f64.powi(ones as i32);
         let lost = if ones >= 8 { 0.03 } else { 0.3 };
@@ -104,14 +104,14 @@ fn rmat_shuffled_is_the_same_graph() {
 
 #[test]
 fn rmat_at_the_limits() {
-    // All edges on one place: drawn in parts, not all at once.
+    // All edges at one position: drawn in parts, not all at once.
     assert_eq!(checked(&Rmat { a: 1.0, b: 0.0, c: 0.0, edges_per_vertex: 8192, ..Rmat::new(9) }).nnz(), 1);
     let matrix = checked(&Rmat { a: 0.0, b: 0.5, c: 0.5, edges_per_vertex: 256, ..Rmat::new(4) });
     assert!((0..16).all(|row| matrix.row(row).map(|(column, _)| column).eq([15 - row as u32])));
 }
 
-/// Half of the neighbours stay a vertex's own; the others come from the vertices before it, each with probability
-/// 1 − p, and from anywhere as Poisson with mean p · k / 2.
+/// Half of the neighbours are a vertex's own; the others are the vertices before it, each with probability 1 − p, and
+/// any vertices, Poisson with mean p · k / 2.
 #[test]
 fn small_world_degrees() {
     for (neighbours, rewired) in [(2, 0.0), (10, 0.0), (10, 0.1), (10, 1.0), (4, 0.5)] {

@@ -5,8 +5,8 @@ use synthetic::{Generate, Like, Table3};
 
 type Line = (Table3, usize, usize, usize, usize, usize, usize, f64);
 
-/// Rows, columns, nonzeros, and the shortest and longest row the block size, and the standard deviation of the
-/// row lengths that the stand-in is meant to have.
+/// Rows, columns, nonzeros, the shortest and longest row, the block size, and the standard deviation of the row lengths
+/// that the stand-in should have.
 const TABLE: [Line; 14] = [
     (Table3::Dense, 2_000, 2_000, 4_000_000, 2_000, 2_000, 1, 0.0),
     (Table3::Protein, 36_417, 36_417, 4_344_765, 18, 204, 3, 31.86),
@@ -30,26 +30,26 @@ fn sizes_row_lengths_and_blocks_are_those_of_the_table() {
         let like = Like::new(matrix);
         let found: Csr<f32> = like.generate().unwrap();
         assert_eq!((found.rows(), found.columns()), (rows, columns), "{like}");
-        // What does not fill a block is missing: nothing with blocks of one.
+        // The remainder that does not fill a block is missing: nothing with blocks of one.
         let tolerance = if block == 1 || matrix == Table3::Qcd { 0.0 } else { 1e-4 * nnz as f64 };
         assert!((found.nnz() as f64 - nnz as f64).abs() <= tolerance, "{like}: {}", found.nnz());
         assert!((like.expected_nnz() as f64 - nnz as f64).abs() <= tolerance, "{like}");
 
         let shortest_found = found.row_lengths().min().unwrap();
-        // Where most rows are near the longest, or the tail is long for its mean, the shortest is not met.
+        // Where most rows are near the longest, or the tail is long for its mean, the shortest length is not reached.
         let met = (nnz as f64) < 0.6 * (rows * longest) as f64 && !matches!(matrix, Table3::Lp | Table3::Circuit)
             || shortest == longest;
         assert!(shortest_found >= shortest && (!met || shortest_found <= shortest + block), "{like}: {shortest_found}");
         let longest_found = found.longest_row();
         assert!(longest_found <= longest + block, "{like}: longest {longest_found}");
-        // The tail of Circuit is so steep that its first row is clearly below where it begins.
+        // The tail of Circuit is so steep that its longest row is clearly below the bound.
         let reached = if matrix == Table3::Circuit { 0.9 } else { 0.97 };
         assert!(longest_found as f64 >= reached * longest as f64 - block as f64, "{like}: longest {longest_found}");
 
         let mean = found.nnz() as f64 / rows as f64;
         let square: f64 = found.row_lengths().map(|length| (length as f64 - mean).powi(2)).sum();
         let deviation_found = (square / rows as f64).sqrt();
-        // Rows that are whole blocks long, or no shorter than 3 in Spheres, keep to it less well.
+        // Lengths in whole blocks, or of at least 3 in Spheres, match it less closely.
         let tolerance = if matrix == Table3::Spheres { 0.15 } else { 0.05 };
         let rounding = if block > 1 { 0.3 * block as f64 } else { 0.02 };
         assert!(
@@ -73,7 +73,8 @@ fn sizes_row_lengths_and_blocks_are_those_of_the_table() {
     }
 }
 
-/// A share of the entries near the diagonal, the others anywhere; hubs among rows and columns where there are some.
+/// A fraction of the entries is near the diagonal, the others are anywhere; hubs among rows and columns where the
+/// matrix has some.
 #[test]
 fn locality_and_hubs() {
     let near = |matrix: Table3, distance: usize| {
@@ -81,7 +82,7 @@ fn locality_and_hubs() {
         let near = |row: usize| found.row(row).filter(|&(column, _)| row.abs_diff(column as usize) <= distance).count();
         (0..found.rows()).map(near).sum::<usize>() as f64 / found.nnz() as f64
     };
-    // Three times (30 + 900 + 2) blocks; only what goes around the ends is farther.
+    // Three times (30 + 900 + 2) blocks; only entries that wrap around the ends are farther.
     assert!(near(Table3::Spheres, 2799) > 0.95);
     assert!(near(Table3::Cantilever, 279) > 0.99);
     // The diagonal, and 0.6 of the others.

@@ -4,8 +4,8 @@ use host::Csr;
 use host::format::LARGEST_DIMENSION;
 use synthetic::{Generate, Pareto};
 
-/// How often rows are at least `base + d` long, against P(δ >= d) = (scale / d)^k. The seed is fixed, and a
-/// wrong distribution misses by far more than five standard deviations.
+/// The number of rows at least `base + d` long, against P(δ >= d) = (scale / d)^k. The seed is fixed, and a wrong
+/// distribution misses by far more than five standard deviations.
 #[test]
 fn lengths_follow_the_distribution() {
     for k in [1.0, 1.5, 2.0, 4.0] {

@@ -1,4 +1,4 @@
-//! Other orders of rows and columns.
+//! Reorderings of rows and columns.
 
 use host::Csr;
 use proptest::prelude::*;
@@ -83,7 +83,7 @@ fn cuthill_mckee_brings_a_shuffled_mesh_back_near_the_diagonal() {
     assert!(reverse_cuthill_mckee(&shuffled).unwrap().apply_symmetric(&shuffled).unwrap() == line);
 }
 
-/// Entries above the diagonal only, rows without entries, and parts that nothing joins.
+/// Entries above the diagonal only, rows without entries, and disconnected components.
 #[test]
 fn cuthill_mckee_of_any_square_matrix() {
     let matrix = Csr::try_from_triplets(7, 7, &[0, 0, 2, 3], &[6, 0, 5, 5], &[1.0; 4]).unwrap();

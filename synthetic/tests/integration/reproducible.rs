@@ -42,7 +42,7 @@ fn for_any_number_of_threads() {
     }
 }
 
-/// Ranges that begin and end within a chunk, at its ends, and that are empty.
+/// Ranges that begin and end within a chunk or at its ends, and empty ones.
 #[test]
 fn by_ranges_of_rows() {
     fn check<T: Scalar>(text: &str) {
@@ -103,7 +103,7 @@ fn other_seeds_give_other_matrices() {
     }
 }
 
-/// What other generators promise, for those of complex values.
+/// The guarantees of the other generators, for those with complex values.
 #[test]
 fn complex_matrices_are_the_same_every_time() {
     type C = Complex<f64>;
@@ -152,7 +152,7 @@ fn complex_matrices_are_the_same_every_time() {
     for (text, message) in [
         (
             "gauge:grid=8,values=complex",
-            "gauge: values is \"complex\", expected no such key, as these values are complex anyway",
+            "gauge: values is \"complex\", expected no such key, since these values are always complex",
         ),
         ("dense:rows=3,values=real", "dense: values is \"real\", expected complex"),
     ] {
@@ -180,7 +180,7 @@ fn rows_are_drawn_independently() {
     assert_eq!(rows.len(), 4998);
 }
 
-/// Results that others publish name a generator's text, so what a text means must not change unnoticed.
+/// Published results name a generator's text, so its meaning must not change unnoticed.
 #[test]
 fn known_matrices() {
     let hashes = GENERATORS.map(|text| hash(&generate(text)));

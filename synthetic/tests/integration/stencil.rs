@@ -35,7 +35,7 @@ fn points(edges: &[usize]) -> Vec<Vec<usize>> {
     points
 }
 
-/// Every pair of points, tried.
+/// Tries every pair of points.
 fn brute_force(stencil: Stencil) -> Vec<Vec<(u32, f64)>> {
     let points = points(stencil.points.edges());
     let edges = stencil.points.edges();
@@ -139,7 +139,7 @@ fn refuses_grids_that_no_matrix_can_index() {
         let stencil = Stencil::from(stencil);
         let error = stencil.generate::<f32>().unwrap_err();
         assert!(matches!(error, synthetic::Error::Parameter { parameter: "grid", .. }), "{stencil}: {error}");
-        // Only the sizes are asked for: no overflow.
+        // Computes only the sizes: no overflow.
         assert!(stencil.expected_bytes::<f64>() < u128::MAX || stencil.rows() == usize::MAX);
     }
     assert!(Points::new(6, &[4]).is_err());

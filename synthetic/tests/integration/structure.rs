@@ -5,7 +5,7 @@ use synthetic::{
     BlockDiagonal, Dense, Generate, Generator, Permutation, Rectangle, RowLengths, Uniform, available_memory,
 };
 
-/// What every matrix here has: ascending distinct columns, values of magnitude 1/2 to 1, and the size foretold.
+/// Checks what every matrix here has: ascending distinct columns, magnitudes from 1/2 to 1, and the predicted size.
 fn checked<T: Scalar>(generator: &impl Generate) -> Csr<T> {
     let matrix: Csr<T> = generator.generate().unwrap();
     assert_eq!((matrix.rows(), matrix.columns()), (generator.rows(), generator.columns()), "{generator}");
@@ -81,7 +81,7 @@ fn uniform_rows_of_equal_length() {
     }
 }
 
-/// Mean and variance of the lengths are the Poisson distribution's, and so is the share of short rows.
+/// Mean and variance of the lengths, and the fraction of empty rows, are those of the Poisson distribution.
 #[test]
 fn uniform_rows_of_poisson_length() {
     for per_row in [0.5, 4.0, 30.0] {
@@ -90,7 +90,7 @@ fn uniform_rows_of_poisson_length() {
         let mean = matrix.nnz() as f64 / 2e4;
         assert!((mean - per_row).abs() < 5.0 * (per_row / 2e4).sqrt(), "{mean}");
         let variance = matrix.row_lengths().map(|length| (length as f64 - mean).powi(2)).sum::<f64>() / 2e4;
-        // The variance of the sample variance is (λ + 2 λ²) / n, nearly.
+        // The variance of the sample variance is approximately (λ + 2 λ²) / n.
         let deviation = ((per_row + 2.0 * per_row * per_row) / 2e4).sqrt();
         assert!((variance - per_row).abs() < 5.0 * deviation, "{variance}");
         let empty = matrix.row_lengths().filter(|&length| length == 0).count() as f64;
@@ -134,7 +134,7 @@ fn rectangle_skews_rows_and_columns() {
     assert!(!columns.is_sorted_by(|left, right| left >= right));
     columns.sort_unstable_by(|left, right| right.cmp(left));
     let found = columns[..10_000].iter().sum::<usize>() as f64 / 600_000.0;
-    // Sorting by what was drawn adds to what was asked for.
+    // Sorting by the drawn lengths raises the fraction above the requested one.
     let expected = 0.1f64.powf(0.6);
     assert!((expected - 0.01..expected + 0.06).contains(&found), "{found}, expected {expected}");
 }

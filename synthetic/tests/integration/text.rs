@@ -105,7 +105,7 @@ fn good_texts() {
     }
 }
 
-/// Each text, and what its error must say.
+/// Each text, and what its error must contain.
 #[test]
 fn bad_texts() {
     const NAMES: &str = "expected one of stencil, pareto, banded, dense, ";
@@ -270,7 +270,7 @@ proptest! {
     }
 }
 
-/// So that tables stay short.
+/// Keeps the tables short.
 trait IntoGenerator {
     fn into_generator(self) -> Generator;
 }

@@ -1,4 +1,4 @@
-//! Clustered matrices in parts so small that small matrices have many.
+//! Clustered matrices with parts so small that small matrices have many.
 
 use super::stored::check_stored;
 use crate::scenarios::random::emulators;
@@ -9,7 +9,7 @@ use warp_spmv::{Complex, Csr, Format, Plan, Scalar};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
-/// Parts of few columns.
+/// Parts with few columns.
 const SMALL: PartSize = PartSize { parts: u32::MAX, kilobytes: 1 };
 
 fn check_product<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, clustered: &Clustered<T>) {
@@ -19,7 +19,7 @@ fn check_product<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<
 fn check_products<T: Scalar>() {
     let mut most = 0;
     for (name, matrix) in matrices::<T>() {
-        // Some have a row that is longer than a part has columns.
+        // Some have a row longer than the number of columns of a part.
         let Ok(clustered) = Clustered::try_from_csr(&matrix, SMALL, UNLIMITED) else { continue };
         most = most.max(clustered.part_begins().len() - 1);
         assert!(clustered.to_csr().unwrap() == matrix, "{name}: back");
@@ -39,7 +39,7 @@ fn products_are_right_in_float64() {
     check_products::<f64>();
 }
 
-/// Parts with more slices than warps and fewer, on devices of several sizes.
+/// Parts with more and fewer slices than warps, on devices of several sizes.
 #[test]
 fn products_are_right_on_any_grid() {
     let mut numbers = Numbers::new(63);
@@ -50,7 +50,7 @@ fn products_are_right_on_any_grid() {
     }
 }
 
-/// What a GPU with little shared memory says, before it multiplies.
+/// A GPU with too little shared memory refuses the matrix before it multiplies.
 #[test]
 fn parts_beyond_the_shared_memory_are_refused() {
     let executor = Emulated::new(1).with_shared_bytes(64 << 10);
@@ -61,7 +61,7 @@ fn parts_beyond_the_shared_memory_are_refused() {
     assert!(error.starts_with(says) && error.ends_with(", and the limit is 65536"), "{error}");
 }
 
-/// `matrix` and its transpose in one: symmetric to the last bit, for each sum has the same two operands.
+/// Returns the sum of `matrix` and its transpose: symmetric to the last bit, since each sum has the same two operands.
 fn symmetric<T: Scalar>(matrix: &Csr<T>) -> Csr<T> {
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     for row in 0..matrix.rows() {
@@ -74,9 +74,9 @@ fn symmetric<T: Scalar>(matrix: &Csr<T>) -> Csr<T> {
     Csr::try_from_triplets(matrix.rows(), matrix.columns(), &rows, &columns, &values).unwrap()
 }
 
-/// As symmetric as it can be, and as it is.
+/// Checks each matrix as it is and, if square, made symmetric.
 fn check_pairs<T: Scalar>() {
-    // Parts of as many elements in complex128: a block of an emulated part takes its time, however small the part is.
+    // Larger parts in complex128 keep the number of elements: emulating the block of a part is slow, however small the part.
     let size = PartSize { parts: u32::MAX, kilobytes: (size_of::<T>() as u32 / 2).max(4) };
     let (mut most, mut pairs) = (0, 0);
     for (name, matrix) in matrices::<T>() {
@@ -100,7 +100,7 @@ fn check_pairs<T: Scalar>() {
     assert!(most > 3 && pairs > 1000, "{most} parts, {pairs} pairs");
 }
 
-/// Entries in a word of two columns.
+/// Returns the number of entries in a word of two columns.
 fn entries_of(word: u32) -> usize {
     [word & 0xFFFF, word >> 16].into_iter().filter(|&column| column != 0xFFFF).count()
 }

@@ -1,4 +1,4 @@
-//! The most memory that conversions by kernels take at a time, against what each of them states. A GPU takes as much.
+//! Peak memory of conversions by kernels, against the peak that each of them states. A GPU takes the same amount.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,7 +14,7 @@ use warp_spmv::{Csr, Error, Format, Scalar};
 use crate::scenarios::parts::check_parts_of_arrays;
 use crate::scenarios::{Numbers, with_rows};
 
-/// The emulator, with arrays that are counted.
+/// The emulator, with arrays counted in bytes.
 #[derive(Clone)]
 struct Metered {
     emulator: Emulated,
@@ -89,7 +89,7 @@ impl Metered {
         MeteredBuffer { array, meter: Arc::clone(&self.meter) }
     }
 
-    /// What `work` gives, the most bytes at a time while it ran, and those after it.
+    /// Returns the result of `work`, the peak of bytes while it ran, and the bytes after it.
     fn peak<R>(&self, work: impl FnOnce() -> R) -> (R, i64, i64) {
         self.meter.peak.store(self.meter.now.load(Ordering::Relaxed), Ordering::Relaxed);
         let result = work();
@@ -97,10 +97,10 @@ impl Metered {
     }
 }
 
-// SAFETY: the emulator runs the kernels, and arrays are its own.
+// SAFETY: the emulator runs the kernels, and the arrays are its own.
 unsafe impl KernelExecutor for Metered {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: forwarded to the caller.
         unsafe { self.emulator.launch(launch) }
     }
 
@@ -109,7 +109,7 @@ unsafe impl KernelExecutor for Metered {
     }
 }
 
-// SAFETY: arrays are those of the emulator, counted.
+// SAFETY: the arrays are those of the emulator, counted.
 unsafe impl Executor for Metered {
     type Memory = MeteredMemory;
     type Recording = ();
@@ -143,19 +143,19 @@ unsafe impl Executor for Metered {
     }
 }
 
-/// What the bounds depend on.
+/// Sizes on which the bounds depend.
 struct Sizes {
     rows: i64,
     columns: i64,
     nnz: i64,
-    /// Bytes of CSR, and of the format.
+    /// Bytes of CSR and of the format.
     csr: i64,
     format: i64,
-    /// Bytes of one entry of CSR.
+    /// Bytes per entry of CSR.
     entry: i64,
 }
 
-/// Measures one format there and back.
+/// Measures the conversions from CSR to one format and back.
 fn measure(matrix: &Csr<f64>, format: Format) -> (Sizes, i64, i64) {
     let executor = Metered::new();
     let csr = matrix.clone().upload(&executor).unwrap();
@@ -164,26 +164,26 @@ fn measure(matrix: &Csr<f64>, format: Format) -> (Sizes, i64, i64) {
     let (converted, there, format_bytes) = executor.peak(|| csr.convert(&executor, format, unlimited).unwrap());
     let (back, and_back, after) = executor.peak(|| converted.into_csr_on(&executor).unwrap());
     drop(back);
-    assert_eq!(executor.meter.now.load(Ordering::Relaxed), 0, "{format}: not all is freed");
-    assert!(after <= csr_bytes, "{format}: {after} bytes came back of {csr_bytes}");
+    assert_eq!(executor.meter.now.load(Ordering::Relaxed), 0, "{format}: memory is leaked");
+    assert!(after <= csr_bytes, "{format}: {after} bytes after converting back, {csr_bytes} before");
     let [rows, columns, nnz] = [matrix.rows(), matrix.columns(), matrix.nnz()].map(|size| size as i64);
     (Sizes { rows, columns, nnz, csr: csr_bytes, format: format_bytes, entry: 12 }, there, and_back)
 }
 
-/// What arrays of counts for each warp or block of the small device take, whatever the matrix.
+/// Bytes of arrays of counts per warp or block of the small device, for any matrix.
 const FEW: i64 = 1500;
 
-/// Whether it is ELLPACK, whole or in slices of any kind.
+/// Whether `format` is ELLPACK, whole or in slices of any kind.
 fn is_sliced(format: Format) -> bool {
     ["ell", "sell-"].iter().any(|beginning| format.name().starts_with(beginning))
 }
 
-/// The most memory that the conversion from CSR states to take: the arrays of both formats and the workspace beside
-/// them, or what it takes before the new arrays are there. Arrays that a format takes over count once. None where nothing
-/// is known of the format here.
+/// Returns the peak memory stated for the conversion from CSR: the arrays of both formats and the workspace beside
+/// them, or the memory before the new arrays exist, whichever is larger. Arrays that a format takes over count once.
+/// `None` if nothing is stated here for the format.
 fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> Option<i64> {
     let &Sizes { rows, columns, nnz, entry, csr, format: format_bytes } = sizes;
-    // A second copy of the entries, and the lengths of rows, where they must be sorted and are not.
+    // A second copy of the entries, and the lengths of rows, if rows must be sorted and are not.
     let copy = if sorted { 0 } else { entry * nnz + 4 * rows };
     let block_rows = |size: BlockSize| rows / size.rows() as i64 + 1;
     let (before, beside) = match format {
@@ -204,11 +204,11 @@ fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> Option<i64> {
     Some((csr + before).max(csr + format_bytes + beside))
 }
 
-/// The same for the conversion to CSR.
+/// Returns the same for the conversion to CSR.
 fn stated_to_csr(format: Format, sizes: &Sizes) -> Option<i64> {
     let &Sizes { rows, nnz, entry, csr, format: format_bytes, .. } = sizes;
     let beside = match format {
-        // A row is cut into parts of 64 diagonals, or of 32 blocks, each of which has 8 bytes.
+        // A row is cut into parts of 64 diagonals, or of 32 blocks, with 8 bytes per part.
         Format::Dia => 8 * rows * (format_bytes / (rows * 8 * 64) + 1),
         Format::Bcsr(size) => 8 * (rows + format_bytes / (256 * size.columns() as i64)) + 8 * rows,
         Format::Bellpack(BellpackStrategy { size, .. }) => {
@@ -232,7 +232,7 @@ fn conversions_take_as_much_memory_as_they_state() {
     let unsorted = with_rows::<f64>(300, &lengths, &mut numbers);
     let mut sorted = unsorted.clone();
     sorted.sort_rows().unwrap();
-    // One for each storage, with parameters that small matrices show something with.
+    // One per storage, with parameters that small matrices exercise.
     let mut formats = Format::STANDARD.to_vec();
     formats.dedup_by_key(|format| format.storage());
     let formats = formats.into_iter().map(|format| match format {
@@ -241,7 +241,7 @@ fn conversions_take_as_much_memory_as_they_state() {
         Format::Cmrs(_) => Format::Cmrs(StripHeight::H8),
         format => format,
     });
-    println!("| format | rows | from CSR: most bytes | of what is stated | to CSR | of what is stated |");
+    println!("| format | rows | from CSR: peak bytes | ratio to stated | to CSR | ratio to stated |");
     println!("|---|---|--:|--:|--:|--:|");
     for format in formats {
         for (matrix, is_sorted) in [(&sorted, true), (&unsorted, false)] {
@@ -253,10 +253,10 @@ fn conversions_take_as_much_memory_as_they_state() {
             let [there_ratio, back_ratio] = [ratio(there, stated_there), ratio(back, stated_back)];
             println!("| {format} | {order} | {there} | {there_ratio:.3} | {back} | {back_ratio:.3} |");
             for (way, peak, stated) in [("from", there, stated_there), ("to", back, stated_back)] {
-                // Twice both formats is more than any known one takes.
+                // Twice both formats is more than any stated conversion takes.
                 let most = stated.unwrap_or(2 * (sizes.csr + sizes.format));
                 assert!(peak <= most + FEW, "{format}, {order}, {way} CSR: {peak} bytes, {most} stated");
-                // What is stated is not far more either.
+                // The stated number is not far too large either.
                 let least = stated.unwrap_or(0);
                 assert!(10 * peak >= 9 * least, "{format}, {order}, {way} CSR: {peak} bytes, {least} stated");
             }
@@ -264,7 +264,7 @@ fn conversions_take_as_much_memory_as_they_state() {
     }
 }
 
-/// What an executor that brings no way of its own for parts of arrays does.
+/// An executor that does not override the methods for parts of arrays.
 #[test]
 fn parts_of_arrays_are_read_and_written_as_wholes() {
     check_parts_of_arrays(&Metered::new());

@@ -1,4 +1,4 @@
-//! Conversions by kernels, against those of the host.
+//! Conversions by kernels, compared with those of the host.
 
 use crate::scenarios::{check_conversion, check_converted_product, matrices};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use warp_spmv::{Complex, Csr, Error, Format, Scalar};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
-/// One format of each storage: the others share its arrays.
+/// Returns one format per storage: the others share its arrays.
 fn storages() -> Vec<Format> {
     let mut formats: Vec<Format> = Vec::new();
     for &format in Format::ALL {
@@ -58,7 +58,7 @@ fn executors_of_the_host_convert_as_formats_do() {
     check_all::<f64, _>(&Cpu::new(), &storages());
 }
 
-/// Larger and smaller grids than the default one cut the work elsewhere.
+/// Grids larger and smaller than the default one split the work elsewhere.
 #[test]
 fn conversions_do_not_depend_on_the_grid() {
     for (multiprocessors, threads, threads_per_block, waves) in [(1, 32, 32, 1), (3, 64, 32, 2), (4, 1024, 256, 64)] {
@@ -110,7 +110,7 @@ fn cmrs_is_converted_with_any_height_and_order() {
     }
 }
 
-/// What the host refuses before it allocates, kernels refuse with the same words.
+/// Kernels refuse what the host refuses before it allocates, with the same message.
 #[test]
 fn conversions_refuse_what_the_host_refuses() {
     let executor = Emulated::new(8);
@@ -132,7 +132,7 @@ fn conversions_refuse_what_the_host_refuses() {
     let slicing = Slicing { stride_factor: u32::MAX, ..Slicing::UNSORTED };
     let message = "the number of places of a row is 4294967296, and the limit is 4294967295";
     refused(sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
-    // Nearly all of it padding, in all formats that have some.
+    // Almost all padding, in all padded formats.
     let lengths = (0..70_000).map(|row| if row == 69_000 { 9000 } else { 0 });
     let offsets: Vec<u32> = std::iter::once(0)
         .chain(lengths.scan(0, |end, length| {
@@ -151,7 +151,7 @@ fn conversions_refuse_what_the_host_refuses() {
     }
 }
 
-/// Any small matrix; the columns of a row in any order, some of them more than once.
+/// Any small matrix, with the columns of a row in any order and possibly repeated.
 fn any_matrix() -> impl Strategy<Value = Csr<f64>> {
     (prop::collection::vec(0usize..60, 0..90), 1usize..300).prop_flat_map(|(lengths, columns)| {
         let nnz = lengths.iter().sum::<usize>();

@@ -15,7 +15,7 @@ use warp_spmv::format::{Bellpack, BlockSize, FillLimit, HybSplit, Matrix, Partit
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar};
 
-/// The factors for what is checked with all of them elsewhere: with and without what y held.
+/// Factors for checks that run with all factors elsewhere: one pair ignores y, one reads it.
 pub const TWO_FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (0.75, -1.5)];
 
 fn check_everything<T: Scalar, E: Executor>(executor: &E) {
@@ -100,7 +100,7 @@ fn factors_that_are_not_finite_are_refused_by_every_product() {
     }
 }
 
-/// Larger and smaller grids than the default one cut the work elsewhere, whatever the factors.
+/// Grids larger and smaller than the default one split the work elsewhere, whatever the factors.
 fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, waves: u32) {
     let executor =
         Emulated::with_size(9, multiprocessors, threads, Tuning::new(threads_per_block, waves).unwrap()).unwrap();
@@ -115,7 +115,7 @@ fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, wav
 /// Blocks of csr-tiled have twice as many threads as others.
 #[test]
 fn emulated_is_right_where_tiles_share_rows() {
-    // Where many blocks are at work at a time they arrive, instead of another launch.
+    // On a device that runs many blocks at a time, they arrive, which replaces a second launch.
     let large = Emulated::with_size(0, 64, 128, Tuning::new(32, 1).unwrap()).unwrap();
     let items = [64, 128, 64, 256].map(csr_tiled::tile_items).into_iter().chain([csr_tiled_arriving::tile_items(64)]);
     for (mut executor, items) in emulators().into_iter().chain([large]).zip(items) {
@@ -143,12 +143,12 @@ fn emulated_is_right_with_a_thread_for_everything() {
     check_on_grid(4, 1024, 256, 64);
 }
 
-/// The result of a reproducible format does not depend on the order in which warps and blocks run. That of any
-/// other does: the label would be wrong otherwise.
+/// The result of a reproducible format does not depend on the order in which warps and blocks run. That of any other
+/// format does: otherwise its label would be wrong.
 #[test]
 fn emulated_gives_the_same_bits_under_every_schedule_in_reproducible_formats() {
-    // Long rows, so that more than two warps share one, and few of them, so that many do: of different lengths, so that HYB
-    // has a part of them in COO.
+    // Long rows, so that more than two warps share one, and few of them, so that many do; of different lengths, so that
+    // part of them is in the COO part of HYB.
     let matrices = ["pareto:rows=300,k=1.2,base=300", "pareto:rows=3,columns=9000,k=1.2,base=500,scale=900"]
         .map(|text| text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap());
     for &format in Format::ALL {
@@ -198,7 +198,7 @@ fn automatic_csr_follows_the_rows() {
     }
 }
 
-/// Kernels that look rows up by entry have to jump over empty ones: walking would take this test for ever.
+/// Kernels that look up rows by entry must jump over empty ones: walking would make this test endless.
 #[test]
 fn emulated_jumps_over_long_runs_of_empty_rows() {
     let rows = 200_000u32;
@@ -235,7 +235,7 @@ fn cpu_gives_the_same_bits_for_any_number_of_threads() {
     }
 }
 
-/// Partitions of other sizes than the default one.
+/// Partitions of sizes other than the default one.
 #[test]
 fn bellpack_is_right_with_any_partition() {
     let size = BlockSize::B2x3;
@@ -280,7 +280,7 @@ fn vectors_that_do_not_fit_are_refused() {
     check(&Emulated::new(0));
 }
 
-/// Any small matrix, as entries in no order, some of them more than once.
+/// Any small matrix, from entries in any order, possibly repeated.
 pub fn any_matrix() -> impl Strategy<Value = Csr<f64>> {
     (0usize..80, 0usize..80).prop_flat_map(|(rows, columns)| {
         let most = if rows * columns == 0 { 0 } else { 300 };

@@ -1,11 +1,11 @@
-//! What was wrong once: each of these failed before it was mended.
+//! Regressions: each of these tests failed before a fix.
 
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan};
 
-/// The emulator knows what was written; it does not take a number for memory that nobody wrote.
+/// The emulator tracks writes; it never mistakes a number for unwritten memory.
 #[test]
 fn numbers_that_look_unwritten_are_numbers() {
     let marks = [0xffa5_a5a5_ffa5_a5a5_u64, 0x7fa5_a5a5_7fa5_a5a5].map(f64::from_bits);
@@ -23,7 +23,7 @@ fn numbers_that_look_unwritten_are_numbers() {
     }
 }
 
-/// A matrix that is stored in one format is not multiplied as another, whichever product is asked for.
+/// A matrix stored in one format is not multiplied as another, whatever the product.
 fn check_other_storage<E: Executor>(executor: &E) {
     let matrix = Csr::try_from_triplets(3, 3, &[0, 1, 2], &[1, 0, 2], &[1.0, 2.0, 3.0]).unwrap();
     let vector = || executor.upload(vec![1.0; 6]).unwrap();

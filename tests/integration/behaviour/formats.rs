@@ -1,4 +1,4 @@
-//! Conversions between formats, and what the formats refuse.
+//! Conversions between formats, and inputs that the formats refuse.
 
 use crate::scenarios::{as_stored, matrices};
 use warp_spmv::format::{Coo, Ell, FillLimit, LARGEST_DIMENSION, Matrix};
@@ -34,11 +34,11 @@ fn a_stored_zero_stays_an_entry() {
     }
 }
 
-/// Formats may mark places without an entry with a NaN, but no NaN of the matrix is such a mark.
+/// Formats may mark slots without an entry with a NaN, but no NaN of the matrix is taken for such a mark.
 #[test]
 fn every_nan_stays_an_entry() {
-    let look_alikes = [u64::MAX, u64::MAX - 1, u64::MAX << 32, f64::NAN.to_bits(), (-f64::NAN).to_bits()];
-    let values = look_alikes.map(f64::from_bits);
+    let similar_to_the_mark = [u64::MAX, u64::MAX - 1, u64::MAX << 32, f64::NAN.to_bits(), (-f64::NAN).to_bits()];
+    let values = similar_to_the_mark.map(f64::from_bits);
     let matrix = Csr::try_from_triplets(3, 9, &[0, 0, 0, 2, 2], &[0, 1, 8, 3, 4], &values).unwrap();
     let single = Csr::try_from_triplets(1, 2, &[0, 0], &[0, 1], &[f32::from_bits(u32::MAX), 1.0]).unwrap();
     for &format in Format::ALL {
@@ -52,7 +52,7 @@ fn every_nan_stays_an_entry() {
 
 #[test]
 fn padding_beyond_the_limit_is_refused_with_the_bytes() {
-    // One row of 100 000 entries among 100 000 rows: ELL would take 10^10 places.
+    // One row of 100 000 entries among 100 000 rows: ELL would take 10^10 slots.
     let rows = 100_000;
     let columns: Vec<u32> = (0..rows).collect();
     let matrix = Csr::try_from_triplets(
@@ -72,7 +72,7 @@ fn padding_beyond_the_limit_is_refused_with_the_bytes() {
 
 #[test]
 fn padding_that_memory_cannot_hold_is_an_error() {
-    // 2^31 - 1 rows, the longest of 2^20 entries: no machine has the 2^51 places, and nothing may be allocated.
+    // 2^22 - 1 rows, the longest with 2^20 entries: no machine has memory for 2^42 slots, and nothing may be allocated.
     let mut offsets = vec![1u32 << 20; 1 << 22];
     offsets[0] = 0;
     let rows = offsets.len() - 1;
@@ -105,7 +105,7 @@ fn coo_refuses_arrays_that_contradict_each_other() {
         let error = Coo::try_new(2, 3, rows.to_vec(), columns.to_vec(), vec![1.0; 3]).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
     };
-    refused(&[0, 1, 0], &[0, 1, 2], "entry 2 is in a row before that of entry 1");
+    refused(&[0, 1, 0], &[0, 1, 2], "entry 2 is in an earlier row than entry 1");
     refused(&[0, 1, 2], &[0, 1, 2], "the last entry is in row 2 of 2");
     refused(&[0, 1, 1], &[0, 3, 2], "entry 1 is in column 3 of 3");
     refused(&[0, 1], &[0, 1, 2], "column_indices has length 3, expected 2");

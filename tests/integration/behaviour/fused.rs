@@ -7,8 +7,8 @@ use warp_spmv::{Complex, Csr, Epilogue, Format, PartialSums, Plan, ProductSums, 
 use crate::scenarios::fused::check_fused;
 use crate::scenarios::{generated, matrices};
 
-/// Every format with every matrix. By kernels, formats that do not fuse share those that follow the product: a third of the
-/// matrices will do.
+/// Every format with every matrix. By kernels, formats that do not fuse share the kernels that follow the product: a
+/// third of the matrices suffices.
 fn check_all<T: Real, E: Executor>(executor: &E, by_kernels: bool) {
     let matrices: Vec<_> = matrices::<T>().into_iter().filter(|(_, matrix)| matrix.nnz() < 20_000).collect();
     let small = generated::<T>("stencil:5:9x7");
@@ -18,7 +18,7 @@ fn check_all<T: Real, E: Executor>(executor: &E, by_kernels: bool) {
         let checked =
             |(name, matrix): &&(String, Csr<T>)| check_fused(executor, name, matrix, format, by_kernels).is_some();
         let checked = matrices.iter().step_by(every).filter(checked).count();
-        // Padding refuses some.
+        // Some matrices are refused because of padding.
         assert!(checked > 20 / every, "{format}: only {checked} were checked");
     }
 }
@@ -44,7 +44,7 @@ fn the_emulator_adds_up_what_it_multiplies_in_float64() {
     check_all::<f64, _>(&Emulated::new(2), true);
 }
 
-/// Threads that go on to further rows, and blocks of one warp.
+/// Threads that process several rows, and blocks of one warp.
 #[test]
 fn sums_are_right_on_other_grids() {
     let matrix = generated::<f64>("stencil:5:40x30");
@@ -59,7 +59,7 @@ fn sums_are_right_on_other_grids() {
     }
 }
 
-/// The documentation lists them.
+/// The documentation lists these formats.
 #[test]
 fn formats_that_write_each_row_once_fuse() {
     let fuses = |format| {
@@ -73,7 +73,7 @@ fn formats_that_write_each_row_once_fuse() {
     for format in [Format::CSR_TILED, Format::COO, Format::CSR_LOAD_BALANCED] {
         assert!(!fuses(format), "{format}");
     }
-    // Of many rows, a launch does not count.
+    // With many rows, the cost of another launch does not matter.
     let many = Plan::with_format(&Emulated::new(0), generated::<f64>("stencil:5:30x20"), Format::SELL_P).unwrap();
     assert!(!many.fuses());
     let on_cpu = Plan::with_format(&Cpu::new(), generated::<f64>("stencil:5:9x7"), Format::ELL).unwrap();

@@ -1,4 +1,4 @@
-//! What formats and executors do, without a GPU.
+//! Behaviour of formats and executors, without a GPU.
 
 mod clusters;
 mod conversion_memory;

@@ -9,7 +9,7 @@ use crate::behaviour::executors::any_matrix;
 use crate::scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use crate::scenarios::{Numbers, generated, matrices, multiply};
 
-/// One format for each kernel: most strategies of a storage format share it, and so do HYB's splits and CMRS's heights.
+/// One format per kernel: most strategies of a storage format share it, as do HYB's splits and CMRS's heights.
 fn storages() -> impl Iterator<Item = Format> {
     let first = |format: &Format| {
         let same = Format::ALL.iter().find(|other| other.storage() == format.storage());
@@ -24,7 +24,7 @@ fn in_standard(format: &Format) -> bool {
     Format::STANDARD.contains(format)
 }
 
-/// A few vectors with every matrix, and every number of them with one that has short, long and empty rows.
+/// A few vectors with every matrix, and every number of vectors with a matrix of short, long and empty rows.
 fn check_all<T: Scalar, E: Executor>(executor: &E) {
     let mut checked = vec![0; storages().count()];
     for (name, matrix) in matrices::<T>() {
@@ -37,7 +37,7 @@ fn check_all<T: Scalar, E: Executor>(executor: &E) {
         }
     }
     for (checked, format) in checked.into_iter().zip(storages()) {
-        // Padding refuses some.
+        // Some matrices are refused because of padding.
         assert!(checked > 30, "{format}: only {checked} were checked");
         check_multivector_special_values::<T, E>(executor, format);
     }
@@ -82,7 +82,7 @@ fn the_emulator_multiplies_several_vectors_right_in_complex128() {
     check_all::<Complex<f64>, _>(&Emulated::new(3));
 }
 
-/// Larger and smaller grids than the default one cut the work elsewhere.
+/// Grids larger and smaller than the default one split the work elsewhere.
 #[test]
 fn several_vectors_are_multiplied_right_on_other_grids() {
     for (seed, multiprocessors, threads, threads_per_block, waves) in
@@ -91,7 +91,7 @@ fn several_vectors_are_multiplied_right_on_other_grids() {
         let executor =
             Emulated::with_size(seed, multiprocessors, threads, Tuning::new(threads_per_block, waves).unwrap())
                 .unwrap();
-        // Where the work is cut does not depend on the size of blocks.
+        // How the work is split does not depend on the block size of the format.
         let formats = || storages().filter(|format| !matches!(format, Format::Bellpack(_)) || in_standard(format));
         for (name, matrix) in matrices::<f64>().into_iter().filter(|(_, matrix)| matrix.nnz() < 1500) {
             let cases = Cases::new(&matrix, 6);
@@ -102,7 +102,7 @@ fn several_vectors_are_multiplied_right_on_other_grids() {
     }
 }
 
-/// The label is true: a format either multiplies several vectors or says that it does not.
+/// The label is true: a format either multiplies several vectors or reports that it does not.
 #[test]
 fn formats_without_a_kernel_say_so() {
     fn check<E: Executor>(executor: &E) {
@@ -129,7 +129,7 @@ fn several_vectors_give_the_same_bits_every_time() {
         let vectors = Vectors { shape, factors: (1.0, 0.0), x: &x, y: &y };
         for format in storages() {
             let emulated = |seed| multiply_vectors(&Emulated::new(seed), &matrix, format, &vectors);
-            // Padding refuses one.
+            // One format refuses the matrix because of padding.
             let Some(first) = emulated(0) else {
                 assert_eq!(format, Format::Dia);
                 continue;
@@ -145,7 +145,7 @@ fn several_vectors_give_the_same_bits_every_time() {
     }
 }
 
-/// Room for the carries of many vectors is made on the way, and serves one vector as well.
+/// The workspace for the carries of many vectors is allocated on demand, and also serves one vector.
 #[test]
 fn a_plan_takes_one_vector_and_several_by_turns() {
     let pareto = "pareto:rows=300,k=1.2,base=30".parse::<warp_spmv::synthetic::Generator>().unwrap();

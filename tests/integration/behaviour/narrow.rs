@@ -1,4 +1,4 @@
-//! Values that are stored narrower than they are computed with, on every executor without a GPU.
+//! Values stored narrower than computed with, on every executor that needs no GPU.
 
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{Matrix, NarrowType};
@@ -7,7 +7,7 @@ use warp_spmv::{Complex, Csr, Error, Format, Layout, Multivector, Plan, PlanOpti
 use crate::scenarios::matrices;
 use crate::scenarios::narrow::{check_narrow, check_rounded};
 
-/// The formats that can, and some that cannot.
+/// Formats that support narrow values, and some that do not.
 fn formats() -> Vec<Format> {
     let narrow = Format::ALL.iter().copied().filter(|format| format.multiplies_narrow());
     narrow.chain([Format::COO, Format::CSR_LOAD_BALANCED, Format::CSR_AUTOMATIC]).collect()
@@ -58,13 +58,13 @@ fn what_narrow_values_cannot_do_is_an_error() {
     );
     assert_eq!(
         error(with(Format::COO, float32, false)),
-        "format coo has no kernel for values that are stored narrower than computed with"
+        "format coo has no kernel for values stored narrower than computed with"
     );
     assert_eq!(
         error(with(Format::CSR_TILED, ValueStorage::Lossless, true)),
         "format csr-tiled has no kernel for new values in a narrow type"
     );
-    // A mark for places without an entry takes a code.
+    // The mark for slots without an entry takes one code.
     let diagonal: Vec<u32> = (0..256).collect();
     let values: Vec<f64> = diagonal.iter().map(|&number| f64::from(number) + 0.1).collect();
     let many = Csr::try_from_triplets(256, 256, &diagonal, &diagonal, &values).unwrap();

@@ -9,10 +9,10 @@ use warp_spmv::{Csr, Format, Plan, Scalar};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
-/// Columns and slots.
+/// Columns and slots per panel.
 const SIZES: &[(usize, usize)] = &[(1, 1), (7, 3), (3, 1024), (64, 50), (1 << 14, 1), (1 << 14, 1024)];
 
-/// The panels of [`SIZES`] that do not cut a matrix into very many tiles.
+/// The panels of [`SIZES`] that do not split a matrix into very many tiles.
 fn panels<T: Scalar>(matrix: &Csr<T>) -> impl Iterator<Item = Panels> {
     let (most_slots, columns) = (matrix.rows() + matrix.nnz() / 64, matrix.columns());
     let all = SIZES.iter().map(|&(columns, slots)| Panels { columns, slots });
@@ -59,8 +59,8 @@ fn products_are_right_in_float64() {
     check_products::<f64>();
 }
 
-/// Blocks that go over their share of the entries more than once, several to a column panel and none; warps that go over
-/// their tiles and groups more than once; on devices of several sizes.
+/// Blocks that iterate over their share of the entries more than once, several and none per column panel; warps that
+/// iterate over their tiles and groups more than once; on devices of several sizes.
 #[test]
 fn products_are_right_on_any_grid() {
     let mut numbers = Numbers::new(52);
@@ -72,7 +72,7 @@ fn products_are_right_on_any_grid() {
     }
 }
 
-/// What a GPU of compute capability 7.5 says to a large matrix, before it multiplies.
+/// A GPU of compute capability 7.5 refuses a large matrix before it multiplies.
 #[test]
 fn panels_beyond_the_shared_memory_are_refused() {
     let executor = Emulated::new(1).with_shared_bytes(64 << 10);

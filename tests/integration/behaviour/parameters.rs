@@ -1,4 +1,4 @@
-//! Formats with parameters that have no name of their own.
+//! Formats with parameters, which have no name of their own.
 
 use crate::behaviour::executors::TWO_FACTORS;
 use crate::scenarios::{Products, check_conversion, check_converted_product, check_reproducible, matrices};
@@ -59,7 +59,7 @@ fn kernels_convert_as_the_host_does() {
     }
 }
 
-/// A matrix is stored for the formats that share its arrays, and for no other that has the same storage.
+/// A matrix counts as stored in the formats that share its arrays, and in no other format of the same storage.
 #[test]
 fn formats_share_arrays_where_all_parameters_are_the_same() {
     let generator: warp_spmv::synthetic::Generator = "pareto:rows=2000,k=1.5".parse().unwrap();
@@ -72,7 +72,7 @@ fn formats_share_arrays_where_all_parameters_are_the_same() {
             let shares = format.shares_arrays(other);
             assert_eq!(shares, other.shares_arrays(format), "{format}, {other}");
             assert!(!shares || matrix.is_stored_as(other).unwrap(), "{format}, {other}");
-            // Two rules may happen to cut rows at the same place.
+            // Two rules may happen to split rows at the same entry.
             let is_hyb = format.storage().starts_with("HYB");
             assert!(is_hyb || shares == matrix.is_stored_as(other).unwrap(), "{format}, {other}");
         }
@@ -82,7 +82,7 @@ fn formats_share_arrays_where_all_parameters_are_the_same() {
     assert!(!atomic.reproducible() && hyb.reproducible() && !Format::Auto.shares_arrays(hyb));
 }
 
-/// What texts cannot say, programs can.
+/// Programs can pass parameters that text cannot express.
 #[test]
 fn slices_that_contradict_themselves_are_refused() {
     let matrix = "stencil:5:4".parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap();

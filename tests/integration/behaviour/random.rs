@@ -1,4 +1,4 @@
-//! Random products on the CPU and the emulator; the example `random_products` makes as many as one wants.
+//! Random products on the CPU and the emulator; the example `random_products` runs any number of them.
 
 use warp_spmv::executor::Cpu;
 

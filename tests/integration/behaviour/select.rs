@@ -19,12 +19,12 @@ fn generated<T: Real>(text: &str) -> Csr<T> {
     text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate().unwrap()
 }
 
-/// A selection that depends on no file of the user, and for which no conversion is too long.
+/// Returns a selection that uses no file of the user and accepts conversions of any length.
 fn selection() -> Selection {
     Selection { store: None, multiplications: None, measure: Measure::Never, ..Selection::default() }
 }
 
-/// After a look at everything, the bytes are those of the converted matrix.
+/// After an analysis without sampling, the predicted bytes equal those of the converted matrix.
 fn check_traffic<T: Scalar>() {
     for (name, matrix) in matrices::<T>() {
         let analysis = Analysis::with_sampling(&matrix, Sampling::Everything).unwrap();
@@ -53,7 +53,7 @@ fn the_traffic_of_every_format_is_that_of_the_matrix() {
     check_traffic::<Complex<f64>>();
 }
 
-/// The interval that is said to have the number of blocks with 95 % has it about so often.
+/// The 95 % confidence interval contains the number of blocks about that often.
 #[test]
 fn sampled_fill_is_within_its_confidence() {
     let (mut inside, mut all) = (0, 0);
@@ -79,7 +79,7 @@ fn sampled_fill_is_within_its_confidence() {
     assert!(inside * 100 >= all * 90, "{inside} of {all}");
 }
 
-/// Blocks of one size throughout are found, whatever part of them is looked at.
+/// Blocks of one size throughout are found, whatever part of them is sampled.
 #[test]
 fn a_block_structure_is_found() {
     let matrix: Csr<f64> = generated("block-diagonal:blocks=20000,size=6");
@@ -91,8 +91,8 @@ fn a_block_structure_is_found() {
     assert!(analysis.fill(BlockSize::B7x7).unwrap().ratio(matrix.nnz()) > 1.5);
 }
 
-/// What the work of a kernel says of x: blocks of one entry each ask for it as often as entries do, and rows that were
-/// sorted share nothing of it with their new neighbours.
+/// Predicted loads of x: blocks with one entry each load it as often as entries do, and rows that were sorted share
+/// none of it with their new neighbours.
 #[test]
 fn blocks_and_sorted_rows_gather_what_they_touch() {
     let gathered = |analysis: &Analysis, format: &str| {
@@ -103,20 +103,20 @@ fn blocks_and_sorted_rows_gather_what_they_touch() {
         let each = gathered(&scattered, format);
         assert!((each / 32.0 - 1.0).abs() < 0.05, "{format}: {each} bytes for an entry");
     }
-    // Here four rows share a sector, whatever stands in it.
+    // Here four rows share a sector, in any order.
     let grid = Analysis::new(&generated::<f64>("stencil:5:300")).unwrap();
     let [sliced, sorted, blocks] = ["sell-p", "sell-p-sorted", "bellpack-2x2"].map(|format| gathered(&grid, format));
     assert!(sliced < 12.0 && sorted < 1.1 * sliced && blocks < 1.1 * sliced, "{sliced}, {sorted}, {blocks}");
 }
 
-/// Launches, and what HYB does twice.
+/// Launches, and the work that HYB does twice.
 #[test]
 fn the_work_of_hyb_is_that_of_its_parts() {
     let terms = |text: &str, format: &str| {
         let work = KernelWork::new(&Analysis::new(&generated::<f64>(text)).unwrap(), format.parse().unwrap(), &MACHINE);
         (work.kernel, work.terms)
     };
-    // All rows alike: there is only the ELL part.
+    // With equal rows, only the ELL part exists.
     let [(hyb, mine), (ell, its)] =
         ["hyb-imbalance-limit", "ell-subwarp"].map(|format| terms("dense:rows=100", format));
     assert_eq!((hyb, mine), (ell, its));
@@ -159,8 +159,8 @@ fn auto_is_a_format_like_others() {
     assert_ne!(plan.format(), Format::Auto);
     assert!(plan.explain().is_some());
     assert!(Plan::with_format(&cpu, matrix.clone(), Format::COO).unwrap().explain().is_none());
-    // Where one of its own is needed, it is refused.
-    let message = "any matrix: auto stands for other formats, and none was chosen";
+    // `Auto` is refused where a concrete format is needed.
+    let message = "any matrix: auto stands for other formats, but none was chosen";
     let error = Matrix::try_from_csr(matrix.clone(), Format::Auto, FillLimit::default()).map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), message);
     let mut plan = Plan::with_format(&cpu, matrix, Format::CSR_SCALAR).unwrap();
@@ -189,10 +189,10 @@ fn the_choice_keeps_to_what_is_asked() {
     let choice = chosen(&Selection { transposed: true, reproducible: false, ..selection() }).unwrap();
     assert_eq!(excluded(&choice, Format::SELL_P), Some(Exclusion::NoTranspose));
     assert!(choice.format.multiplies_transposed());
-    // A stored transpose is multiplied as any matrix is.
+    // A stored transpose is multiplied like any matrix.
     let choice = chosen(&Selection { transposed: true, ..selection() }).unwrap();
     assert_eq!(excluded(&choice, Format::SELL_P), None);
-    // Just enough for CSR, which is the smallest here.
+    // Just enough for CSR, the smallest format here.
     let csr = matrix.bytes() as u64;
     let choice = chosen(&Selection { memory_budget: Some(csr), ..selection() }).unwrap();
     assert!(choice.candidates.iter().all(|it| it.excluded.is_some() || it.traffic.stored <= csr.into()));
@@ -200,7 +200,7 @@ fn the_choice_keeps_to_what_is_asked() {
     let error = chosen(&Selection { memory_budget: Some(10), ..selection() }).unwrap_err();
     assert!(matches!(error, Error::NoFormat { budget: Some(10), .. }), "{error}");
     assert!(error.to_string().ends_with("bytes, and the budget is 10"), "{error}");
-    // For one multiplication no conversion is worth while.
+    // No conversion pays for one multiplication.
     let choice = chosen(&Selection { multiplications: Some(1), ..selection() }).unwrap();
     assert_eq!(choice.format.storage(), Format::CSR_SCALAR.storage());
     // A GPU of compute capability 7.5 has too little shared memory for large panels.
@@ -213,12 +213,13 @@ fn the_choice_keeps_to_what_is_asked() {
         let choice = choose_with(&wide, &machine, &calibration, &Outcomes::default(), &selection).unwrap();
         assert_eq!(excluded(&choice, Format::Coo16), expected);
     }
-    // Of two formats, one of them.
+    // Restricted to two formats.
     let choice = chosen(&Selection { among: vec![Format::COO, Format::CSR_AUTOMATIC], ..selection() }).unwrap();
     assert_eq!((choice.format, choice.candidates.len()), (Format::COO, 1));
 }
 
-/// On a CPU, formats with the same arrays are one, and CSR stays unless another format is predicted to be clearly faster.
+/// On a CPU, formats with the same arrays count as one, and CSR stays unless another format is predicted to be clearly
+/// faster.
 #[test]
 fn a_cpu_leaves_csr_for_a_clear_lead_only() {
     let machine = Machine { has_kernels: false, resident_threads: 2, cache_bytes: 32 << 20, shared_bytes: None };
@@ -241,7 +242,7 @@ fn a_cpu_leaves_csr_for_a_clear_lead_only() {
     assert!(permutation.format.shares_arrays(Format::CSR_SCALAR), "{}", permutation.format);
     let reason = format!("CSR, unless more than 1.3 times the time of {} for many multiplications", fastest.format);
     assert!(permutation.reason().contains(&reason), "{}", permutation.reason());
-    // What was measured is believed, if what is predicted to be the best is among it.
+    // Measured times are used if the predicted best format is among them.
     let times = |csr: f64| [("csr-scalar".to_owned(), csr), (fastest.format.to_string(), 2.0 * fastest.multiply)];
     let alone = Outcomes::from_iter(times(1.0).into_iter().skip(1));
     assert!(choose("permutation:rows=20000", &alone).format.shares_arrays(Format::CSR_SCALAR));
@@ -272,13 +273,13 @@ fn what_is_unsure_is_measured_where_it_pays() {
             assert_eq!(choice.candidates[0].measured, Some(least));
             assert!(times.len() <= 4, "{choice}");
         }
-        // The times of an emulator say nothing.
+        // Times of an emulator are meaningless.
         let plan = Plan::automatic(&Emulated::new(0), matrix.clone(), &selection).unwrap();
         assert!(measured(multiplications, plan.explain().unwrap()).is_empty());
     }
 }
 
-/// What a CPU multiplies alike is measured once.
+/// Formats that a CPU multiplies alike are measured once.
 #[test]
 fn a_cpu_measures_formats_that_differ() {
     let selection = Selection { measure: Measure::Best(4), ..selection() };
@@ -304,18 +305,18 @@ fn what_was_measured_decides() {
     let measured: Vec<_> = choice.candidates.iter().filter(|candidate| candidate.measured.is_some()).collect();
     assert_eq!((measured.len(), measured[0].format), (2, plan.format()));
     assert!(measured[0].measured <= measured[1].measured);
-    // The second time it is remembered; also without measuring.
+    // The second time, the stored times are used, even without measuring.
     let analysis = Analysis::new(&matrix).unwrap();
     let again = choose(&analysis, cpu.device(), &Selection { measure: Measure::Never, ..selection.clone() }).unwrap();
     assert_eq!(again.candidates.iter().filter(|candidate| candidate.measured.is_some()).count(), 2);
     assert_eq!(again.format, plan.format());
-    // Another matrix is another one, if only by one entry.
+    // A different matrix has no stored times.
     let other: Csr<f32> = generated("uniform:rows=2000,per-row=5,seed=8");
     let other =
         choose(&Analysis::new(&other).unwrap(), cpu.device(), &Selection { measure: Measure::Never, ..selection })
             .unwrap();
     assert!(other.candidates.iter().all(|candidate| candidate.measured.is_none()));
-    // A file that is no good is left aside.
+    // An invalid file is ignored.
     let path = folder.path().join("not there yet/outcomes.json");
     for text in ["{", "[]", r#"{"a": {"ell": -1.0}}"#] {
         fs::write(&path, text).unwrap();
@@ -325,7 +326,7 @@ fn what_was_measured_decides() {
     }
 }
 
-/// Values that no sample has seen change how values are stored, and are multiplied with.
+/// Values missed by the sample change how values are stored, and enter the product.
 #[test]
 fn a_rare_value_is_not_lost() {
     let (rows, odd) = (200_000, 123_457);
@@ -346,14 +347,14 @@ fn a_rare_value_is_not_lost() {
     let mut y = vec![0.0; entries.len()];
     plan.apply(1.0, &vec![1.0; entries.len()], 0.0, &mut y).unwrap();
     assert!((y[odd], y[odd + 1]) == (0.3, 2.0));
-    // Of many different ones, no narrow type is left.
+    // With many different values, no narrow type is left.
     let many: Vec<f64> =
         values.iter().zip(0..).map(|(&value, n)| if n % 700 == 699 { f64::from(n).sqrt() } else { value }).collect();
     let (_, plan) = plan_of(&many);
     assert!(stored(&plan).is_none() && !matches!(plan.matrix(), Matrix::Narrow(_)));
 }
 
-/// Who does not say what a matrix is for gets no format whose conversion would take longer than a few solves.
+/// By default, no format is chosen whose conversion would take longer than a few solves.
 #[test]
 fn a_plan_without_a_format_is_for_some_multiplications() {
     let matrix: Csr<f64> = generated("stencil:7:12");

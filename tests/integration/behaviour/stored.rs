@@ -1,4 +1,4 @@
-//! Products with matrices that are stored with parameters of a test's own.
+//! Products with matrices stored with parameters that a test chooses.
 
 use crate::scenarios::Numbers;
 use warp_spmv::executor::Executor;
@@ -6,7 +6,7 @@ use warp_spmv::format::Matrix;
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, Plan, Scalar};
 
-/// Checks a product of `stored`, which is `matrix` as `format` multiplies it.
+/// Checks a product of `stored`, which is `matrix` stored for `format`.
 pub fn check_stored<T: Scalar, E: Executor>(
     executor: &E,
     name: &str,

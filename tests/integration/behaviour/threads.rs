@@ -1,4 +1,4 @@
-//! What may be shared by threads and moved between them, and that many at once get the same bits as one.
+//! Types that threads may share and move, and many threads at once, which get the same bits as one.
 
 use warp_spmv::executor::{Cpu, Emulated, Reference};
 use warp_spmv::format::Matrix;
@@ -6,7 +6,7 @@ use warp_spmv::{Csr, Error, Plan};
 
 use crate::scenarios::threads::check_threads;
 
-/// Compiles only where threads can share and move `T`.
+/// Compiles only if threads can share and move `T`.
 fn shared_and_moved<T: Send + Sync>() {}
 
 #[test]

@@ -12,7 +12,7 @@ use crate::scenarios::transposed::{
 };
 use crate::scenarios::{Numbers, matrices, plan};
 
-/// Aᵀ x.
+/// Returns Aᵀ x.
 fn multiply<E: Executor>(executor: &E, matrix: &Csr<f64>, format: Format, x: &[f64], y: &[f64]) -> Vec<f64> {
     let plan = plan(executor, matrix, format).unwrap();
     apply_transposed(&plan, (format, Which::Transposed), (1.0, 0.0), x, y).unwrap()
@@ -57,7 +57,7 @@ fn the_emulator_multiplies_transposed_right() {
     check_all::<Complex<f64>, _>(&Emulated::new(4));
 }
 
-/// As a GPU's units do: a sum in float32 that is subnormal comes out as 0, one in float64 does not.
+/// Like the units of a GPU: a subnormal sum in float32 becomes 0, one in float64 does not.
 #[test]
 fn the_emulator_adds_atomically_as_a_gpu() {
     fn sum<T: Real>(value: f64, x: f64) -> f64 {
@@ -74,7 +74,7 @@ fn the_emulator_adds_atomically_as_a_gpu() {
     assert_eq!(sum::<f64>(1e-300, 1e-15), 1e-300 * 1e-15);
 }
 
-/// Larger and smaller grids than the default one cut the work elsewhere.
+/// Grids larger and smaller than the default one split the work elsewhere.
 #[test]
 fn transposed_is_right_on_other_grids() {
     for (seed, multiprocessors, threads, threads_per_block, waves) in
@@ -87,7 +87,7 @@ fn transposed_is_right_on_other_grids() {
     }
 }
 
-/// The label is true: a format either multiplies transposed or says that it does not.
+/// The label is true: a format either multiplies transposed or reports that it does not.
 #[test]
 fn formats_without_a_kernel_say_so() {
     fn check<E: Executor>(executor: &E) {
@@ -101,8 +101,8 @@ fn formats_without_a_kernel_say_so() {
     check(&Emulated::new(0));
 }
 
-/// The label is true: another order of warps and blocks gives other bits, unless the format promises the same ones. The
-/// number of the CPU's threads never does.
+/// The label is true: another order of warps and blocks changes the bits, unless the format promises the same ones. The
+/// number of CPU threads never does.
 #[test]
 fn transposed_is_as_reproducible_as_it_says() {
     let pareto = "pareto:rows=300,k=1.2,base=300".parse::<warp_spmv::synthetic::Generator>().unwrap();
@@ -133,7 +133,7 @@ fn transposed_is_refused_where_the_same_bits_are_demanded() {
         let resolved = plan.format();
         if format.multiplies_transposed() {
             let instead =
-                "store the transpose, by `transposed` in the options, or do not ask for the same bits every run";
+                "store the transpose, by `transposed` in the options, or do not request the same bits every run";
             assert_eq!(error, format!("{resolved}, transposed, is not reproducible: {instead}"));
         } else {
             assert_eq!(error, format!("format {resolved} has no kernel for the transposed matrix"));
@@ -189,7 +189,7 @@ fn a_stored_transpose_is_right_on_every_executor() {
     }
 }
 
-/// What is stored is not what is asked for.
+/// The stored transpose does not serve for the other one.
 #[test]
 fn the_other_transpose_of_a_complex_matrix_is_not_stored() {
     let matrix = Csr::try_from_triplets(1, 1, &[0], &[0], &[Complex::new(0.0, 1.0)]).unwrap();
@@ -261,7 +261,7 @@ fn where_the_format_is_chosen_the_same_bits_take_a_stored_transpose() {
     let atomic = plan(&Selection { reproducible: false, ..selection.clone() }).unwrap();
     assert!(atomic.transpose_format().is_none() && atomic.format().multiplies_transposed());
 
-    // Room for both in CSR, and a byte less than the smallest ones take.
+    // Room for both in CSR, then too little for both in any format.
     let enough = 2 * matrix.bytes() as u64;
     let with_budget = |budget| plan(&Selection { memory_budget: Some(budget), ..selection.clone() });
     let tight = with_budget(enough).unwrap();
@@ -282,7 +282,7 @@ fn where_the_format_is_chosen_the_same_bits_take_a_stored_transpose() {
     assert_eq!(y, expected);
 }
 
-/// Threads take the stored transpose by turns.
+/// Threads take turns with the stored transpose.
 #[test]
 fn threads_multiply_with_a_stored_transpose_at_the_same_time() {
     let pareto = "pareto:rows=300,k=1.2,base=300".parse::<warp_spmv::synthetic::Generator>().unwrap();

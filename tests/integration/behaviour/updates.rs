@@ -31,7 +31,7 @@ fn a_plan_that_was_not_made_for_updates_says_so() {
     let mut y = vec![0.0; 2];
     plan.apply(1.0, &vec![1.0; 2], 0.0, &mut y).unwrap();
     assert_eq!(y, [1.0, 2.0]);
-    // CSR and COO need nothing.
+    // CSR and COO need no preparation.
     for format in [Format::CSR_VECTOR, Format::COO] {
         let mut plan = Plan::with_format(&cpu, matrix.clone(), format).unwrap();
         plan.update_values(&vec![3.0, 4.0]).unwrap();
@@ -40,7 +40,7 @@ fn a_plan_that_was_not_made_for_updates_says_so() {
     }
 }
 
-/// A recording of products with the matrix reads the values where they are.
+/// Recorded products with the matrix read the values at their old address.
 #[test]
 fn in_csr_and_coo_the_new_values_are_where_the_old_ones_were() {
     fn check<E: Executor<Memory = HostMemory>>(executor: &E) {
@@ -78,7 +78,7 @@ fn matrices_whose_places_are_kept_get_new_values() {
     assert!(kept[0] > 500 && kept[1] > 50 && kept[2] > 30, "{kept:?}");
 }
 
-/// More entries than a digit counts, in place.
+/// More entries than one digit can number, updated in place.
 #[test]
 fn places_of_many_entries_are_kept() {
     let matrix: Csr<f32> = "stencil:5:480".parse::<Generator>().unwrap().generate().unwrap();

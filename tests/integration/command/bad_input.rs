@@ -1,10 +1,10 @@
-//! Input that is refused: one line that says what and where, exit code 2, nothing printed, nothing written.
+//! Refused input: one line that says what and where, exit code 2, nothing printed, nothing written.
 
 use crate::command::{Folder, SMALL, spmv};
 
 const BANNER: &str = "%%MatrixMarket matrix coordinate real general\n";
 
-/// Runs both subcommands on a matrix, which both should refuse with the same words.
+/// Runs `run` and `info` on a matrix that both must refuse, and returns their common message.
 #[track_caller]
 fn refused(matrix: &str) -> String {
     let folder = Folder::new();
@@ -17,7 +17,7 @@ fn refused(matrix: &str) -> String {
     message
 }
 
-/// Each file's text, the line that is wrong, and what is said of it.
+/// Each case: the text of the file, the number of the wrong line, and part of the message.
 #[test]
 fn files_that_are_not_what_they_say() {
     let file = |text: &str| format!("{BANNER}{text}").into_bytes();
@@ -103,7 +103,7 @@ fn vectors_that_do_not_fit() {
     assert!(run("nowhere.mtx").starts_with("nowhere.mtx: "));
 }
 
-/// A file that is there already stays as it is, and no other is left behind.
+/// An existing file stays unchanged, and no other file is left behind.
 #[test]
 fn outputs_that_cannot_be_written() {
     let folder = Folder::new();
@@ -154,7 +154,7 @@ fn arguments_that_do_not_exist() {
         ),
         (
             &["run", "stencil:5:3", "--executor", "cpu", "--persistent"],
-            "the executor is cpu with --persistent, expected cuda or emulated: others have no grids",
+            "the executor is cpu with --persistent, expected cuda or emulated: other executors have no grids",
         ),
         (
             &["run", "stencil:5:3", "--executor", "emulated", "--threads-per-block", "33"],
@@ -167,7 +167,7 @@ fn arguments_that_do_not_exist() {
         (&["run", "stencil:5:3", "--oversubscription", "0"], "'0' for '--oversubscription <N>'"),
         (
             &["solve", "stencil:5:3", "--executor", "reference", "--waves", "2"],
-            "the executor is reference with --waves 2, expected cuda or emulated: others have no grids",
+            "the executor is reference with --waves 2, expected cuda or emulated: other executors have no grids",
         ),
         (&["run", "stencil:5:3", "--executor", "gpu"], "[possible values: reference, cpu, emulated, cuda]"),
         (&["run", "stencil:5:3", "--precision", "half"], "[possible values: float32, float64, complex64, complex128]"),

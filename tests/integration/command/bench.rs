@@ -7,7 +7,7 @@ use warp_spmv::Format;
 
 use crate::command::{Folder, Outcome, SMALL, command, spmv};
 
-/// What the tests measure, as short as it can be.
+/// Arguments of the shortest possible measurement.
 const SHORT: &[&str] = &["bench", "--executor", "cpu", "--repeat", "2"];
 
 fn bench(arguments: &[&str]) -> Outcome {
@@ -63,7 +63,7 @@ fn results_have_all_that_is_asked_for() {
             assert!(run["completed"] == true && run["repetitions"] == 2, "{run}");
             assert_eq!(run["samples"].as_array().unwrap().len(), 2);
             assert!(run["eta"].as_f64().unwrap() > 0.0 && run["error_of_bound"].as_f64().unwrap() <= 1.0, "{run}");
-            // The program counts what its allocator gives out.
+            // The program counts the bytes that its allocator hands out.
             assert_eq!(run["conversion"]["peak_bytes"].as_u64().is_some(), name != "csr-vector", "{run}");
         }
         assert!(runs.contains_key(entry["optimal"]["spmv"].as_str().unwrap()));
@@ -79,7 +79,7 @@ fn ranks_are_measured_and_told_apart() {
     let measure = |more: &[&str]| bench(&[&common[..], &matrices, more].concat()).succeeded();
     measure(&["--ranks", "3"]);
     measure(&["--resume"]);
-    // It is all there.
+    // Everything is measured already.
     assert_eq!(measure(&["--ranks", "3", "--resume"]), "");
     let entries = read(&out);
     let entries = entries.as_array().unwrap();
@@ -97,7 +97,7 @@ fn ranks_are_measured_and_told_apart() {
         assert!(run["max_relative_norm2"].as_f64().unwrap() < 1e-14, "{run}");
         assert_eq!(together["optimal"].is_null(), alone["optimal"].is_null());
     }
-    // On no rank is a random matrix one of few diagonals.
+    // A random matrix has many diagonals on every rank.
     assert_eq!(entries[1]["spmv"]["dia"]["refused"], true);
     let message = bench(&["--ranks", "2", "--matrix", "stencil:5:9", "--vectors", "4"]).refused();
     assert_eq!(message, "--vectors does not go with several ranks");
@@ -111,11 +111,11 @@ fn an_interrupted_run_goes_on_where_it_was() {
     bench(&first).succeeded();
     let old = read(&out);
 
-    // Neither lost nor measured again.
+    // Results are neither lost nor measured again.
     let error = bench(&first);
     assert_eq!(error.code, Some(2));
     assert!(
-        error.stderr.ends_with("results.json exists: --resume goes on with it, or give another --out\n"),
+        error.stderr.ends_with("results.json exists: continue it with --resume, or give another --out\n"),
         "{}",
         error.stderr
     );
@@ -123,7 +123,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     assert_eq!(bench(&[&first[..], &["--resume"]].concat()).succeeded(), "");
     assert_eq!(read(&out), old);
 
-    // What is new is added.
+    // New matrices are added.
     let small = folder.file("small.mtx", SMALL);
     let more = ["--matrix", "stencil:5:20", "--matrix", &small, "--format", "coo", "--out", &out, "--resume"];
     assert_eq!(bench(&more).succeeded().lines().count(), 2);
@@ -131,7 +131,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     assert_eq!(entries.as_array().unwrap()[..2], old.as_array().unwrap()[..]);
     assert_eq!(entries.as_array().unwrap().len(), 4);
 
-    // An entry that lacks a format is measured anew.
+    // An entry that lacks a format is measured again.
     let more = ["--matrix", "stencil:5:20", "--precision", "float32", "--format", "ell", "--out", &out, "--resume"];
     assert_eq!(bench(&more).succeeded().lines().count(), 1);
     let entries = read(&out);
@@ -194,7 +194,7 @@ fn results_of_another_device_are_not_mixed_in() {
     fs::write(&out, text.replace(&device, "another")).unwrap();
     let error = bench(&["--matrix", "stencil:5:30", "--format", "coo", "--out", &out, "--resume"]);
     assert_eq!(error.code, Some(2));
-    assert!(error.stderr.contains("are of another, and this is"), "{}", error.stderr);
+    assert!(error.stderr.contains("are from another, but this is"), "{}", error.stderr);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn all_formats_as_json() {
     assert_eq!(entries[0]["spmv"].as_object().unwrap().len(), Format::ALL.len());
 }
 
-/// What is chosen is measured like a format, is none of them, and leaves nothing behind that later choices depend on.
+/// The choice is measured like a format without being one, and leaves nothing behind that later choices depend on.
 #[test]
 fn the_choice_is_measured_with_what_it_takes() {
     let folder = Folder::new();
@@ -244,7 +244,7 @@ fn the_choice_is_measured_with_what_it_takes() {
         let format: Format = auto["strategy"].as_str().unwrap().parse().unwrap();
         assert!(Format::ALL.contains(&format) && format.reproducible(), "{auto}");
         assert_eq!((&auto["multiplications"], unit.get("multiplications")), (&20.into(), None));
-        // Also where the matrix stays in CSR, for which there is no conversion.
+        // Also if the matrix stays in CSR, without any conversion.
         let (ready, calls) = (&auto["conversion"]["warm"], &auto["conversion"]["csr_calls"]);
         let unit = unit["cold"]["time"].as_f64().or(unit["time"].as_f64()).unwrap();
         assert!((calls.as_f64().unwrap() * unit / ready.as_f64().unwrap() - 1.0).abs() < 1e-9, "{entry}");
@@ -255,14 +255,14 @@ fn the_choice_is_measured_with_what_it_takes() {
         let line = table.lines().find(|line| line.starts_with(&format!("| cpu | {precision} | 1 | ")));
         assert!(line.is_some_and(|line| line.ends_with(", stencil:5:30 |")), "{table}");
     }
-    // Only for another number of multiplications it is chosen anew.
+    // The format is chosen again only for another number of multiplications.
     assert_eq!(run(&["--multiplications", "20", "--resume"]).succeeded(), "");
     assert_eq!(run(&["--resume"]).succeeded().lines().count(), 2);
     assert_eq!(read(&out)[0]["spmv"]["auto"]["multiplications"], 1000);
     assert_eq!(folder.names(), ["results.json"]);
 }
 
-/// Several vectors at once are measured beside one, in formats that multiply them.
+/// Several vectors at once are measured beside a single one, in formats that support them.
 #[test]
 fn products_with_several_vectors() {
     let folder = Folder::new();
@@ -270,7 +270,7 @@ fn products_with_several_vectors() {
     let matrix = ["--matrix", "stencil:5:20", "--format", "ell", "--format", "coo-16", "--precision", "float64"];
     let run = |more: &[&str]| bench(&[&matrix[..], &["--out", &out], more].concat()).succeeded();
     let told = run(&["--vectors", "4,2,4"]);
-    // A line for one vector, then for each number in each layout that of the matrix, and that of all matrices.
+    // A line for one vector, then, per number of vectors and layout, a line for the matrix and one for all matrices.
     let lines: Vec<_> = told.lines().collect();
     assert_eq!(lines.len(), 1 + 4 + 4, "{told}");
     let shapes = ["2 vectors, row-major: ", "4 vectors, row-major: ", "2 vectors, column-major: "];
@@ -310,7 +310,7 @@ fn products_with_several_vectors() {
         line("| cpu | float64 | column-major | 4 | 1 | ") && line("| cpu | stencil:5:20 | float64 | row-major | 2 | ")
     );
 
-    // Only what is new is measured, and then with what was there.
+    // Only new shapes are measured, and then together with the old ones.
     assert_eq!(run(&["--vectors", "2", "--layout", "row-major", "--resume"]).lines().count(), 4);
     assert_eq!(run(&["--resume"]), "");
     assert_eq!(read(&out), entries);
@@ -318,7 +318,7 @@ fn products_with_several_vectors() {
     assert_eq!(read(&out)[0]["products"]["ell"].as_array().unwrap().len(), 5);
 }
 
-/// Formats are told apart by all of their parameters.
+/// All parameters distinguish formats.
 #[test]
 fn a_search_measures_all_parameters_and_says_what_the_best_is_worth() {
     let folder = Folder::new();
@@ -341,13 +341,13 @@ fn a_search_measures_all_parameters_and_says_what_the_best_is_worth() {
         assert_eq!(run["completed"], true, "{name}");
     }
     let storage = |name: &str| runs[name]["storage"].as_u64().unwrap();
-    // Strips of 5 rows: an offset for each of the 180, and one more.
+    // 180 strips of 5 rows: one offset per strip, and one more.
     assert_eq!(storage("cmrs:height=5"), 4380 * 12 + 181 * 4);
     assert!(storage("sell-p:slice=8") < storage("sell-p") && storage("sell-p:stride=4") > storage("sell-p"));
     assert_eq!(bench(&[&arguments[..], &["--out", &out, "--resume"]].concat()).succeeded().lines().count(), 2);
 }
 
-/// Times on grids of other sizes are not put beside each other.
+/// Times on grids of different sizes are not mixed.
 #[test]
 fn results_say_which_grids_were_asked_for() {
     let folder = Folder::new();
@@ -363,14 +363,14 @@ fn results_say_which_grids_were_asked_for() {
     assert_eq!(read(&out)[0]["env"]["tuning"], tuning);
     bench(&[&grids[..], &["--resume"]].concat()).succeeded();
     let message = bench(&["--waves", "3", "--resume"]).refused();
-    let expected = "the results that --resume goes on with are of --threads-per-block 32 --waves 2 --persistent \
-                    --oversubscription 1, and this is --waves 3: give another --out";
+    let expected = "the results to resume are from --threads-per-block 32 --waves 2 --persistent \
+                    --oversubscription 1, but this is --waves 3: give another --out";
     assert_eq!(message, expected);
     let message = bench(&["--resume"]).refused();
-    assert!(message.ends_with("--oversubscription 1, and this is the usual grids: give another --out"), "{message}");
+    assert!(message.ends_with("--oversubscription 1, but this is the default grids: give another --out"), "{message}");
 }
 
-/// The suite `real` is what a folder lists, with its families.
+/// The suite `real` consists of the matrices that a folder lists, with their families.
 #[test]
 fn a_folder_of_matrices_is_a_suite() {
     let folder = Folder::new();
@@ -395,8 +395,8 @@ fn bad_arguments_are_refused_before_anything_is_measured() {
         (&["--matrix", "stencil:6:10"], "stencil"),
         (&["--suite", "huge"], "invalid value 'huge'"),
         (&["--suite", "quick", "--matrix", "stencil:5:20"], "cannot be used with"),
-        (&["--suite", "quick", "--folder", "."], "--folder goes with --suite real"),
-        (&["--suite", "real"], "--suite real takes --folder, which scripts/real-matrices.py makes"),
+        (&["--suite", "quick", "--folder", "."], "--folder requires --suite real"),
+        (&["--suite", "real"], "--suite real requires --folder, which scripts/real-matrices.py creates"),
         (&["--suite", "real", "--folder", "no-such-folder"], "no-such-folder/matrices.json: No such file"),
         (&["--folder", "."], "--suite <SUITE>"),
         (&["--figure", "bg-99"], "invalid value 'bg-99'"),
@@ -406,7 +406,7 @@ fn bad_arguments_are_refused_before_anything_is_measured() {
         (&["--svg", "figures"], "--figure <NAME>"),
         (&["--resume"], "--out <FILE>"),
         (&["--format", "cmrs:height=17"], "format \"cmrs:height=17\": height is 17, expected a number from 1 to 16"),
-        (&["--format", "coo", "--multiplications", "9"], "--multiplications goes with --format auto"),
+        (&["--format", "coo", "--multiplications", "9"], "--multiplications requires --format auto"),
         (&["--format", "auto", "--multiplications", "0"], "0 is not in 1.."),
         (&["--vectors", "0"], "0 is not in 1.."),
         (&["--vectors", "x"], "invalid value 'x' for '--vectors <K>'"),
@@ -417,7 +417,10 @@ fn bad_arguments_are_refused_before_anything_is_measured() {
         (&["--vectors", "2", "--values", "float16"], "cannot be used with"),
         (&["--sweep", "heights"], "invalid value 'heights' for '--sweep <NAME>' [possible values: cmrs-heights, "),
         (&["--figure", "bg-8", "--sweep", "sell-p"], "cannot be used with"),
-        (&["--waves", "2"], "the executor is cpu with --waves 2, expected cuda or emulated: others have no grids"),
+        (
+            &["--waves", "2"],
+            "the executor is cpu with --waves 2, expected cuda or emulated: other executors have no grids",
+        ),
         (&["--seconds", "0"], "a number above 0 is expected"),
         (&["--out", "no-such-folder/results.json"], "no-such-folder: No such file"),
     ] {

@@ -4,7 +4,7 @@ use crate::command::{Folder, command, spmv};
 
 #[test]
 fn auto_says_what_it_chose_and_why() {
-    // Where no other test's measurements are remembered.
+    // A folder without measurements of other tests.
     let data = Folder::new();
     for executor in ["reference", "cpu", "emulated"] {
         let run = |arguments: &[&str]| {
@@ -37,7 +37,7 @@ fn solvers_and_rankings_choose_too() {
         assert!(record["choice"]["candidates"][0]["multiply"].as_f64().unwrap() > 0.0, "{record}");
         let text = run(&["--format", "auto"]).succeeded();
         assert!(text.contains("\nchoice        "), "{text}");
-        assert_eq!(run(&["--format", "ell", "--measure"]).refused(), "--measure goes with --format auto");
+        assert_eq!(run(&["--format", "ell", "--measure"]).refused(), "--measure requires --format auto");
         assert!(run(&["--format", "ell", "--json"]).record()["choice"].is_null());
     }
 }
@@ -79,13 +79,13 @@ fn a_budget_and_misuse_are_one_line() {
     let run = ["run", "stencil:5:20", "--executor", "cpu"];
     let refused = |more: &[&str]| spmv(run.iter().chain(more)).refused();
     let message = refused(&["--format", "auto", "--memory-budget", "100"]);
-    // All but the one that stands for others.
+    // All but the one that stands for other formats.
     let formats = warp_spmv::Format::ALL.len() - 1;
     let beginning = format!("none of {formats} formats can be chosen: the smallest takes ");
     assert!(message.starts_with(&beginning), "{message}");
     assert!(message.ends_with(" bytes, and the budget is 100"), "{message}");
-    assert_eq!(refused(&["--format", "coo", "--measure"]), "--measure goes with --format auto");
-    assert_eq!(spmv(["info", "stencil:5:20", "--any-order"]).refused(), "--any-order goes with --explain");
+    assert_eq!(refused(&["--format", "coo", "--measure"]), "--measure requires --format auto");
+    assert_eq!(spmv(["info", "stencil:5:20", "--any-order"]).refused(), "--any-order requires --explain");
 }
 
 /// Measures two small matrices, calibrates from the results, and checks the choice with it.
@@ -99,16 +99,16 @@ fn a_calibration_from_results() {
     spmv(bench.iter().chain(&more).chain(&["--format", "auto", "--out", results])).succeeded();
     let table = spmv(["tune", "--from", results, "--out", calibration, "--all"]).succeeded();
     assert!(table.contains("| auto | ") && table.ends_with(&format!("\n{calibration}\n")), "{table}");
-    // What was chosen is no kernel of its own.
+    // `auto` is not a kernel of its own.
     let kernels = std::fs::read_to_string(calibration).unwrap();
     assert!(kernels.contains("\"coo\"") && !kernels.contains("\"auto\""), "{kernels}");
     let checked = spmv(["tune", "--from", results, "--check", "--calibration", calibration]).succeeded();
     assert_eq!(table, format!("{checked}\n{calibration}\n"));
-    // Nothing that is no calibration.
+    // A file that is not a calibration.
     let message = spmv(["tune", "--from", results, "--check", "--calibration", results]).refused();
     assert!(message.starts_with(results), "{message}");
-    // Results that do not say what the matrices are like.
+    // Results that do not describe the matrices.
     let old = folder.file("old.json", r#"[{"schema": 1, "filename": "a", "rows": 1, "cols": 1, "nonzeros": 1}]"#);
     let message = spmv(["tune", "--from", &old, "--check"]).refused();
-    assert!(message.starts_with("no calibration: no entry says what its matrix is like"), "{message}");
+    assert!(message.starts_with("no calibration: no entry has an analysis of its matrix"), "{message}");
 }

@@ -6,7 +6,7 @@ use warp_spmv::solver::MethodName;
 
 use crate::command::{Folder, spmv};
 
-/// A hermitian matrix, of which the file has one half.
+/// A hermitian matrix; the file holds one half.
 const HERMITIAN: &str = "%%MatrixMarket matrix coordinate complex hermitian\n3 3 4\n1 1 2 0\n2 1 0.5 -1\n3 2 0 3\n\
                          3 3 -1 0\n";
 
@@ -101,7 +101,7 @@ fn a_real_precision_names_the_one_that_reads_complex_values() {
     }
 }
 
-/// The solution of a complex system is found by every method, on every executor, and is what it was made from.
+/// Every method on every executor finds the solution that the complex system was made from.
 #[test]
 fn complex_systems_are_solved() {
     let folder = Folder::new();

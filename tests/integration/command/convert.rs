@@ -5,7 +5,7 @@ use warp_spmv::{Csr, Format};
 
 use crate::command::{Folder, SMALL, spmv};
 
-/// 5 x 6 entries, an empty row and a stored zero among them.
+/// A 5 x 6 matrix with an empty row and a stored zero.
 const UNEVEN: &str = "%%MatrixMarket matrix coordinate real general\n5 6 9\n1 1 1\n1 4 2\n2 2 3\n3 1 4\n3 3 0\n5 1 5\n\
                       5 2 6\n5 3 7\n5 6 8\n";
 
@@ -25,7 +25,7 @@ fn every_format_is_written_read_and_run() {
             let arguments = ["--format", name, "--precision", precision, "--executor", "emulated", "--json"];
             let record = spmv(["run", &output].into_iter().chain(arguments)).record();
             assert_eq!(record["verification"]["passed"], true, "{record}");
-            // It is stored as it is needed, so nothing is converted.
+            // The file holds the required format, so nothing is converted.
             assert!(record["bytes"] == spmv(["run", &text].into_iter().chain(arguments)).record()["bytes"]);
             let is_csr = format.storage() == "CSR";
             assert!(is_csr || record["times"]["convert"] == 0.0, "{record}");
@@ -47,7 +47,7 @@ fn every_kind_of_file_into_every_other() {
     for from in names {
         write(folder.path(from), &matrix).unwrap();
         for to in names {
-            // In the place of a file that is there.
+            // Also over an existing file.
             let to = to.replace('a', "b");
             spmv(["convert", &folder.name(from), &folder.name(&to)]).succeeded();
             spmv(["convert", &folder.name(&to), &folder.name("c.wspmv"), "--format", "csr-vector"]).succeeded();
@@ -61,7 +61,7 @@ fn every_kind_of_file_into_every_other() {
     );
 }
 
-/// A file may be its own replacement: it is not read any more when it is written.
+/// A file may replace itself: reading ends before writing begins.
 #[test]
 fn a_file_in_its_own_place() {
     let folder = Folder::new();
@@ -94,7 +94,7 @@ fn what_is_refused() {
     let text = folder.file("m.mtx", SMALL);
     let precious = folder.file("old.wspmv", "precious");
     let refused = |arguments: &[&str]| spmv(["convert"].iter().chain(arguments)).refused();
-    let only = "needs a file whose name ends in .wspmv: only that has a storage format";
+    let only = "needs a file name ending in .wspmv: only containers have a storage format";
     for name in ["new.mtx", "new.mtx.gz", "new.npz"] {
         assert_eq!(refused(&[&text, &folder.name(name), "--format", "ell"]), format!("--format ell {only}"));
         spmv(["convert", &text, &folder.name(name), "--format", "csr-merge-path"]).succeeded();
@@ -113,7 +113,7 @@ fn what_is_refused() {
     assert!(refused(&[&text, &folder.name("folder.wspmv")]).contains("is a directory"));
     assert!(refused(&["stencl:5:3", &new]).contains("no generator of that name: expected one of stencil, pareto, "));
 
-    // Too much padding, a file that is no matrix, one that is cut off, and one that is altered.
+    // Too much padding, a file that is not a matrix, a truncated one, and an altered one.
     let lengths: String = (1..=3000).map(|column| format!("1 {column} 1\n")).collect();
     let wide =
         folder.file("wide.mtx", format!("%%MatrixMarket matrix coordinate real general\n3000 3000 3000\n{lengths}"));
@@ -174,7 +174,7 @@ mod processes {
         assert!(line.ends_with("fill 1.00\n"), "{line}");
     }
 
-    /// Waits until a process has a file in the folder open, which it has then begun to write.
+    /// Waits until a process has opened a file in the folder, and so has begun to write it.
     #[cfg(target_os = "linux")]
     fn wait_for_output(process: &mut Child, folder: &Folder) {
         let start = Instant::now();
@@ -184,7 +184,7 @@ mod processes {
             links.filter_map(|link| std::fs::read_link(link.path()).ok()).any(|file| file.starts_with(folder.path("")))
         };
         while !open() {
-            assert!(process.try_wait().unwrap().is_none(), "it is done already");
+            assert!(process.try_wait().unwrap().is_none(), "the process has already finished");
             assert!(start.elapsed() < Duration::from_secs(300));
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -195,9 +195,9 @@ mod processes {
     fn a_process_that_is_ended_leaves_nothing_behind() {
         let folder = Folder::new();
         for signal in ["INT", "KILL"] {
-            // Long enough to be met while it writes.
+            // Long enough to be interrupted while it writes.
             let arguments = ["convert", "uniform:rows=300000,per-row=50", &folder.name("m.mtx.gz")];
-            // A test that runs in the background hands on that the signal is to be ignored.
+            // A test that runs in the background would pass on that the signal is ignored.
             let mut process = std::process::Command::new("env")
                 .arg("--default-signal=INT")
                 .arg(env!("CARGO_BIN_EXE_warp-spmv"))

@@ -1,4 +1,4 @@
-//! `doctor`, which says what works here; `completions` and `manual`.
+//! `doctor`, which reports what works on this machine; `completions` and `manual`.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ fn the_cpu_works_and_what_is_missing_has_advice() {
     }
     let text = doctor(&folder, &[]).succeeded();
     assert!(text.starts_with("program       works    ") && text.contains("\ncpu           works    "), "{text}");
-    assert!(text.contains("calibrate it to this machine with warp-spmv tune\n"), "{text}");
+    assert!(text.contains("calibrate it for this machine with warp-spmv tune\n"), "{text}");
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn what_is_broken_is_named() {
     let folder = Folder::new();
     let record = doctor(&folder, &["--json"]).record();
     assert!(record["findings"].as_array().unwrap().iter().all(|finding| finding["state"] != "broken"), "{record}");
-    // A calibration that is none, for every device.
+    // An invalid calibration for the CPU.
     let cpu = warp_spmv::executor::Executor::device(&warp_spmv::executor::Cpu::new()).name.clone();
     let path = warp_spmv::select::Store::at(folder.path("warp-spmv")).calibration_path(&cpu);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

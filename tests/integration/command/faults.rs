@@ -1,10 +1,10 @@
-//! What was wrong once: each of these failed before it was mended.
+//! Regressions: each of these tests failed before a fix.
 
 use std::fs;
 
 use super::{Folder, spmv};
 
-/// Nothing that is read is written over, however it is called, and no output gets the place of another.
+/// No input is overwritten, whatever path names it, and no output replaces another.
 #[cfg(unix)]
 #[test]
 fn what_is_read_is_not_written_over() {
@@ -20,7 +20,7 @@ fn what_is_read_is_not_written_over() {
     let matrices = [matrix.clone(), folder.name("link.mtx"), folder.name("hard.mtx"), folder.name("sub/../m.mtx")];
     let refused = |read: &str, arguments: &[&str]| {
         let message = spmv(arguments).refused();
-        assert_eq!(message, format!("{read}: is read, so nothing can be written there"), "{arguments:?}");
+        assert_eq!(message, format!("{read}: is an input, so it cannot be written"), "{arguments:?}");
     };
     for other in &matrices {
         refused(&matrix, &["run", &matrix, "--output", other]);
@@ -36,16 +36,16 @@ fn what_is_read_is_not_written_over() {
     for (out, plot) in [("new", "new"), ("new", "sub/../new")] {
         let (out, plot) = (folder.name(out), folder.name(plot));
         let message = spmv(["solve", &matrix, "--out", &out, "--plot", &plot]).refused();
-        assert_eq!(message, format!("{plot}: is to be written twice"));
+        assert_eq!(message, format!("{plot}: would be written twice"));
     }
     assert_eq!(folder.names(), before);
     assert_eq!(fs::read_to_string(&matrix).unwrap(), square);
     assert_eq!(fs::read_to_string(&results).unwrap(), "[]\n");
-    // What is no file can be written to as often as one likes.
+    // An output that is not a file can be written to any number of times.
     spmv(["solve", &matrix, "--out", "/dev/null", "--plot", "/dev/null"]).succeeded();
 }
 
-/// A name that is no Unicode is no reason to end after the work was done.
+/// A file name that is not Unicode is no reason to fail after the work is done.
 #[cfg(target_os = "linux")]
 #[test]
 fn names_that_are_no_unicode() {
@@ -69,7 +69,7 @@ fn names_that_are_no_unicode() {
     }
 }
 
-/// A few bytes do not make the command ask for gigabytes: not for columns either.
+/// A few bytes of input do not make the command allocate gigabytes, not even for columns.
 #[test]
 fn columns_are_not_believed_beyond_the_file() {
     let folder = Folder::new();
@@ -78,7 +78,7 @@ fn columns_are_not_believed_beyond_the_file() {
     let container = folder.name("wide.wspmv");
     spmv(["convert", &text, &container]).succeeded();
     let mut bytes = fs::read(&container).unwrap();
-    // Where the container has the number of columns; its checksum is no longer right then, either.
+    // The container stores the number of columns here; the change also invalidates its checksum.
     assert_eq!(bytes[40..48], (1u64 << 24).to_le_bytes());
     bytes[40..48].copy_from_slice(&(i32::MAX as u64).to_le_bytes());
     let altered = folder.file("altered.wspmv", bytes);
@@ -87,7 +87,7 @@ fn columns_are_not_believed_beyond_the_file() {
     assert!(spmv(["run", &beyond]).refused().contains("16777217 columns in a file of "));
 }
 
-/// What has no end is not read to its end where the beginning tells that it is no matrix.
+/// Endless input is not read further once its beginning shows that it is not a matrix.
 #[cfg(target_os = "linux")]
 #[test]
 fn endless_input_is_refused_for_its_beginning() {
@@ -104,7 +104,7 @@ fn endless_input_is_refused_for_its_beginning() {
     assert!(message.starts_with("/dev/stdin:1: unknown kind of file: ") && message.ends_with("found 'y'"), "{message}");
 }
 
-/// What is remembered is in files: a pipe in the place of one is left aside, and not waited for.
+/// Outcomes are stored in files: a pipe in place of one is ignored, without waiting for it.
 #[cfg(unix)]
 #[test]
 fn a_pipe_remembers_nothing() {
@@ -114,11 +114,11 @@ fn a_pipe_remembers_nothing() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut command = super::command(["run", "stencil:5:10", "--format", "auto", "--executor", "cpu", "--repeat", "1"]);
     let outcome = super::Outcome::from(command.env("XDG_DATA_HOME", folder.path("")).output().unwrap());
-    let note = format!("not used      {pipe}: is no regular file\n");
+    let note = format!("not used      {pipe}: is not a regular file\n");
     assert!(outcome.succeeded().contains(&note));
 }
 
-/// Threads that the system does not give, or that nobody should ask for, are done without.
+/// The command works with fewer threads if the system refuses them, or if their number is unreasonable.
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_cannot_be_had() {
@@ -129,7 +129,7 @@ fn threads_that_cannot_be_had() {
     fs::copy(env!("CARGO_BIN_EXE_warp-spmv"), &program).unwrap();
     fs::set_permissions(folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     let user = String::from_utf8(Command::new("id").arg("-u").output().unwrap().stdout).unwrap();
-    // The limit does not hold for root, so another user has to run it.
+    // The limit does not apply to root, so another user has to run the program.
     let mut command = if user.trim() == "0" {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit"]);
@@ -140,7 +140,7 @@ fn threads_that_cannot_be_had() {
     command.args(["--nproc=1".into(), program]).args(["run", "stencil:5:20", "--repeat", "1", "--json"]);
     let outcome = super::Outcome::from(command.args(["--executor", "cpu"]).output().unwrap());
     assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(0), 1), "{outcome:?}");
-    assert!(outcome.stderr.contains(" threads cannot be had: ") && outcome.stderr.ends_with("; using 1\n"));
+    assert!(outcome.stderr.contains(" threads: ") && outcome.stderr.ends_with("; using 1\n"));
     assert!(outcome.stdout.contains("\"passed\":true"), "{}", outcome.stdout);
 
     let mut command = super::command(["run", "stencil:5:20", "--repeat", "1", "--json"]);
@@ -149,7 +149,7 @@ fn threads_that_cannot_be_had() {
     assert!(outcome.stderr.contains("RAYON_NUM_THREADS: ") && outcome.stdout.contains("\"passed\":true"));
 }
 
-/// Runs the command many times at once, and waits until all have succeeded.
+/// Runs the commands concurrently, and waits until all have succeeded.
 #[cfg(target_os = "linux")]
 fn at_once(commands: impl Iterator<Item = std::process::Command>) {
     use std::process::Stdio;
@@ -162,7 +162,7 @@ fn at_once(commands: impl Iterator<Item = std::process::Command>) {
     }
 }
 
-/// Processes that add to one file of results keep what the others have added.
+/// Processes that add to one file of results keep the additions of the others.
 #[cfg(target_os = "linux")]
 #[test]
 fn results_of_several_processes_are_kept() {
@@ -225,7 +225,7 @@ fn outcomes_of_several_processes_are_remembered() {
     assert_eq!(outcomes.as_object().unwrap().len(), 10);
 }
 
-/// Memory that runs out is an error in one line, wherever it runs out, and nothing is left behind.
+/// Running out of memory is a one-line error, wherever it happens, and nothing is left behind.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_runs_out() {
@@ -234,7 +234,7 @@ fn memory_that_runs_out() {
     spmv(["convert", "stencil:7:60", &matrix]).succeeded();
     let names = folder.names();
     let (mut refused, mut done) = (0, 0);
-    // Kilobytes of addresses: for little more than the program, then for more and more of what it makes of the file.
+    // Kilobytes of address space: first little more than the program needs, then room for more and more of its arrays.
     for limit in (60_000..180_000).step_by(15_000) {
         for arguments in [
             &["run", &matrix, "--executor", "cpu", "--repeat", "1"][..],

@@ -1,4 +1,4 @@
-//! Every kind of file, for both subcommands.
+//! Every kind of file, with `info` and `run`.
 
 use warp_spmv::Csr;
 use warp_spmv::io::{Field, MatrixMarketOptions, write, write_matrix_market};

@@ -31,6 +31,46 @@ CSR                       1.13 MiB      1.00    776.44 KiB      1.00
 }
 
 #[test]
+fn only_the_smallest_of_each_kind_of_format_are_listed_unless_all_are_requested() {
+    let [report, all] = [&[][..], &["--all"]]
+        .map(|options: &[&str]| spmv(["info", "elasticity:width=4"].iter().chain(options).copied()).succeeded());
+    let names = |report: &str, kind: &str| -> Vec<String> {
+        let of_kind = report.lines().filter(|line| line.starts_with(kind));
+        of_kind.map(|line| line.split("  ").next().unwrap().trim().to_owned()).collect()
+    };
+    assert_eq!(names(&report, "BCSR"), ["BCSR 2x3", "BCSR 3x2", "BCSR 3x3"]);
+    assert_eq!(names(&all, "BCSR").len(), 11);
+    let hidden = all.lines().count() - report.lines().count() + 1;
+    assert!(report.contains(&format!("\n{hidden} larger variants: --all\n")), "{report}");
+    assert!(!all.contains("--all"), "{all}");
+    // Records are complete in any case.
+    let record = spmv(["info", "elasticity:width=4", "--json"]).record();
+    let formats = all.lines().skip_while(|line| !line.starts_with("storage")).skip(1);
+    let formats = formats.take_while(|line| !line.starts_with(['-', '*'])).count();
+    assert_eq!(record["storage"].as_array().unwrap().len(), formats);
+}
+
+#[test]
+fn a_plot_shows_entries_and_row_lengths() {
+    let folder = Folder::new();
+    let (path, plot) = (folder.file("small.mtx", SMALL), folder.path("plot.svg"));
+    let plot = plot.to_str().unwrap();
+    let report = spmv(["info", &path, "--plot", plot]).succeeded();
+    assert_eq!(report, spmv(["info", &path]).succeeded());
+    let svg = std::fs::read_to_string(plot).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    assert!(svg.contains("small.mtx") && svg.contains("Row lengths of") && svg.contains("density of a cell"), "{svg}");
+    assert_eq!(folder.names(), ["plot.svg", "small.mtx"]);
+    for (arguments, says) in [
+        ([&*path, "--plot", &path], "is an input, so it cannot be written"),
+        ([&path, "--plot", "nowhere/plot.svg"], "nowhere: No such file or directory"),
+    ] {
+        let outcome = spmv(["info"].iter().chain(&arguments).copied());
+        assert!(outcome.code == Some(2) && outcome.stderr.contains(says), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_json_record_has_every_field() {
     let folder = Folder::new();
     let path = folder.file("small.mtx", SMALL.replace("real", "integer").replace("0.5", "5"));
@@ -75,7 +115,7 @@ fn matrices_without_rows() {
     assert!(spmv(["info", &path]).succeeded().contains("minimum             -"));
 }
 
-/// What `info` says would be refused is refused by `run`, and nothing else is.
+/// `run` refuses exactly the formats that `info` predicts to be refused.
 #[test]
 fn refusals_are_foretold() {
     let folder = Folder::new();
@@ -84,13 +124,13 @@ fn refusals_are_foretold() {
         let sizes = format!("{rows} 1000 1000");
         folder.file(format!("{rows}.mtx"), format!("%%MatrixMarket matrix coordinate real general\n{sizes}\n{entries}"))
     };
-    // More than ten times CSR, below and above the size from which that matters.
+    // More than ten times the size of CSR, below and above the size from which that matters.
     for (matrix, ell_is_refused) in [
         ("stencil:5:20".into(), [false; 2]),
         (dense_row(60), [false; 2]),
         (dense_row(100), [true, false]),
         (dense_row(200), [true; 2]),
-        // Rows that no block has the memory for.
+        // Rows too long for the shared memory of a block.
         ("dense:rows=2,columns=30000".into(), [true; 2]),
     ] {
         let record = spmv(["info", &matrix, "--json"]).record();
@@ -112,7 +152,7 @@ fn refusals_are_foretold() {
                     let message = spmv(arguments).refused();
                     let out_of_proportion = message.contains(" would take ") && message.contains("times the CSR");
                     let no_room =
-                        message.contains("number of columns of a row, for which a block needs shared memory,");
+                        message.contains("number of columns of a row, which must fit the shared memory of a block,");
                     assert!(
                         if storage[precision]["bytes"].is_null() { no_room } else { out_of_proportion },
                         "{message}"
@@ -126,7 +166,7 @@ fn refusals_are_foretold() {
     }
 }
 
-/// On a line, a rank needs an element of the one before it and one of the one after it.
+/// On a line, a rank needs one element of the previous rank and one of the next.
 #[test]
 fn ranks_and_what_they_exchange() {
     let record = spmv(["info", "stencil:3:100", "--ranks", "4", "--json"]).record();
@@ -137,7 +177,7 @@ fn ranks_and_what_they_exchange() {
     assert_eq!(record["ranks"]["reordered"]["volume"], 6);
     assert!(spmv(["info", "stencil:3:100", "--json"]).record()["ranks"].is_null());
 
-    // A numbering at random hides it from the rows, and not from the other order.
+    // A random numbering hides the structure from the order as given, but not from the other order.
     let record = spmv(["info", "elasticity:width=6", "--ranks", "3", "--json"]).record();
     let volume = |order: &str| record["ranks"][order]["volume"].as_u64().unwrap();
     assert!(volume("reordered") < volume("as_given") / 2);
@@ -155,7 +195,7 @@ fn ranks_and_what_they_exchange() {
     assert_eq!(lines[0], ["as", "given", "0", "0", "0", "0", "1.000"]);
     assert_eq!(lines[1][..3], ["on", "1", "rank"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    // The same without the whole matrix.
+    // The same results without the whole matrix.
     for matrix in ["elasticity:width=6", "uniform:rows=60,columns=40,per-row=2", "helmholtz:grid=5x6", "rmat:scale=7"] {
         for ranks in ["1", "5", "90"] {
             let precision = if matrix.starts_with('h') { "complex128" } else { "float64" };

@@ -27,20 +27,20 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The command with its arguments.
+/// Returns the command with its arguments.
 fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp-spmv"));
     command.args(arguments);
-    // What this user's runs remember is nothing for tests.
+    // Tests must not use what other runs of this user have stored.
     command.env("XDG_DATA_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
-/// What came of running the command.
+/// Outcome of running the command.
 #[derive(Debug)]
 struct Outcome {
     code: Option<i32>,
-    /// How it ended, in words: with a code or by a signal.
+    /// The exit status in words: a code or a signal.
     ending: String,
     stdout: String,
     stderr: String,
@@ -63,14 +63,14 @@ fn spmv<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Outcome {
 }
 
 impl Outcome {
-    /// What it printed, when all went well and without a word on standard error.
+    /// Returns the standard output of a successful run with empty standard error.
     #[track_caller]
     fn succeeded(self) -> String {
         assert_eq!((self.code, &*self.stderr), (Some(0), ""), "{}: {}", self.ending, self.stdout);
         self.stdout
     }
 
-    /// The one JSON record it printed.
+    /// Returns the only JSON record that a successful run printed.
     #[track_caller]
     fn record(self) -> Value {
         let stdout = self.succeeded();
@@ -78,7 +78,7 @@ impl Outcome {
         serde_json::from_str(&stdout).unwrap()
     }
 
-    /// The one line it wrote about its failure, when it printed nothing else.
+    /// Returns the one-line error message of a failed run that printed nothing else.
     #[track_caller]
     fn refused(self) -> String {
         assert_eq!((self.code, &*self.stdout), (Some(2), ""), "{}", self.stderr);
@@ -89,7 +89,7 @@ impl Outcome {
     }
 }
 
-/// A folder with files that the test may fill.
+/// A temporary folder that the test may fill with files.
 struct Folder(TempDir);
 
 impl Folder {
@@ -101,19 +101,19 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// The path of a name, as text.
+    /// Returns the path of a name as text.
     fn name(&self, name: &str) -> String {
         self.path(name).into_os_string().into_string().unwrap()
     }
 
-    /// Writes a file and answers with its path.
+    /// Writes a file and returns its path.
     fn file(&self, name: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         std::fs::write(&path, contents).unwrap();
         path.into_os_string().into_string().unwrap()
     }
 
-    /// The names of the files, sorted.
+    /// Returns the names of the files, sorted.
     fn names(&self) -> Vec<String> {
         let entries = self.0.path().read_dir().unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -122,5 +122,5 @@ impl Folder {
     }
 }
 
-/// A matrix of 2 x 3 as a file.
+/// A 2 x 3 matrix as a file.
 const SMALL: &str = "%%MatrixMarket matrix coordinate real general\n% a comment\n2 3 3\n1 1 4\n2 3 0.5\n2 1 -1\n";

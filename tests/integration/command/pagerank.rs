@@ -32,7 +32,7 @@ fn the_ranks_of_a_small_graph() {
         let top: Vec<_> = record["top"].as_array().unwrap().iter().map(|ranked| &ranked["vertex"]).collect();
         assert_eq!(top, [3, 1, 2]);
         let x = read_vector::<f64>(&out, None).unwrap();
-        // What all have, of which a fifth is from the vertex without edges: s = 0.15 / 5 + 0.85 s / 5.
+        // The share of every vertex, including a fifth of that of the vertex without edges: s = 0.15 / 5 + 0.85 s / 5.
         let s = 0.03 / 0.83;
         let [half, whole] = [0.425, 0.85];
         let expected = [s + whole * x[2], s + half * x[0], s + half * x[0] + whole * x[1] + whole * x[3], s, s];
@@ -61,7 +61,7 @@ fn the_report_for_people() {
     assert!(!report.contains("vertex 2"), "{report}");
 }
 
-/// Values are weights, unless they are not to be.
+/// Values are weights, unless `--unweighted` is given.
 #[test]
 fn heavy_edges_and_equal_ones() {
     let folder = Folder::new();
@@ -79,7 +79,7 @@ fn heavy_edges_and_equal_ones() {
     assert!(heavy > 2.0 * light);
     let [_, left, right] = ranks(&["--unweighted"]);
     assert!((left - right).abs() < 1e-12 && (left + right - (heavy + light)).abs() < 1e-5);
-    // The same without values.
+    // The same without stored values.
     for format in ["csr-tiled", "auto"] {
         let [_, narrow_left, narrow_right] = ranks(&["--unweighted", "--narrow", "--format", format]);
         assert!((left - narrow_left).abs() < 1e-12 && (right - narrow_right).abs() < 1e-12, "{format}");
@@ -89,12 +89,12 @@ fn heavy_edges_and_equal_ones() {
     assert_eq!(record.record()["values"]["type"], "same");
     let text = pagerank(&[&graph, "--unweighted", "--narrow", "--format", "coo", "--executor", "cpu"]).succeeded();
     assert!(!text.contains("values "), "{text}");
-    // Nothing is passed on.
+    // With a damping factor of 0, no rank is passed on.
     assert!(ranks(&["--damping", "0"]).iter().all(|rank| (rank - 1.0 / 3.0).abs() < 1e-12));
 
     let negative = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 -1\n2 1 1\n";
     let negative = folder.file("negative.mtx", negative);
-    assert!(pagerank(&[&negative]).refused().contains("weight -1 is not finite and 0 or more"));
+    assert!(pagerank(&[&negative]).refused().contains("weight -1 is not finite and non-negative"));
     pagerank(&[&negative, "--unweighted", "--executor", "cpu"]).succeeded();
 }
 
@@ -139,7 +139,7 @@ fn what_is_refused() {
     assert_eq!(folder.names(), ["graph.mtx", "wide.mtx"]);
 }
 
-/// Python multiplies dense matrices until nothing changes any more.
+/// Python multiplies dense matrices until nothing changes.
 #[test]
 fn the_same_ranks_as_by_numpy() {
     if !has_scipy() {

@@ -1,4 +1,4 @@
-"""The side of NumPy in the test `pagerank.rs`, which starts it with a graph, the damping and the ranks to compare with."""
+"""NumPy's side of the test `pagerank.rs`, which runs it with a graph, the damping and the ranks to compare."""
 
 import sys
 

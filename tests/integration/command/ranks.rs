@@ -1,4 +1,4 @@
-//! `run` and `solve` on several ranks, which are threads; those that are processes are in `scripts/mpi-tests.sh`.
+//! `run` and `solve` on several ranks that are threads; `scripts/mpi-tests.sh` tests ranks that are processes.
 
 use serde_json::Value;
 use warp_spmv::Csr;
@@ -11,7 +11,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The sum of a field over the parts of all ranks.
+/// Returns the sum of a field over the parts of all ranks.
 fn sum(record: &Value, field: &str) -> u64 {
     record["parts"].as_array().unwrap().iter().map(|part| part[field].as_u64().unwrap()).sum()
 }
@@ -80,7 +80,7 @@ fn by_which_way_elements_go_and_when() {
     let exchange = record["exchange"].as_str().unwrap();
     assert!(exchange.starts_with("through the host: ") && record["timeline"].is_null(), "{record}");
     let record = with(&["3", "--exchange", "host", "--timeline", "--json"]).record();
-    assert_eq!(record["exchange"], "through the host: it was asked for");
+    assert_eq!(record["exchange"], "through the host: it was requested");
     let timelines = record["timeline"].as_array().unwrap();
     assert_eq!(timelines.len(), 3);
     for (rank, steps) in timelines.iter().enumerate() {
@@ -95,7 +95,7 @@ fn by_which_way_elements_go_and_when() {
     assert!(text.contains("\nmicroseconds ") && text.ends_with(" none               none\n"), "{text}");
     let arguments = ["solve", "stencil:5:9", "--ranks", "2", "--executor", "cpu", "--exchange", "host"];
     let text = spmv(arguments).succeeded();
-    assert!(text.contains("exchange      through the host: it was asked for\n"), "{text}");
+    assert!(text.contains("exchange      through the host: it was requested\n"), "{text}");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn solutions_are_those_of_one_rank() {
     }
 }
 
-/// A grid whose vertices are numbered at random.
+/// Writes the matrix of a grid whose vertices are numbered at random, and returns its path.
 fn numbered_at_random(folder: &Folder) -> String {
     let grid: Csr<f64> = "stencil:5:24x15".parse::<Generator>().unwrap().generate().unwrap();
     let shuffled = reorder::shuffle(grid.rows(), 1).unwrap().apply_symmetric(&grid).unwrap();
@@ -154,7 +154,7 @@ fn rows_in_another_order_give_the_same_products_and_solutions() {
     for (common, written) in [(&run[..], "--output"), (&solve, "--out")] {
         let with = |file: &str, more: &[&str]| spmv(common.iter().chain(&[written, file]).chain(more));
         with(&alone, &["--executor", "reference"]).succeeded();
-        // The vectors of a file are in the order of the matrix, too.
+        // Vectors from files are in the order of the matrix, too.
         let vectors: &[&str] = if common[0] == "run" { &["--x", &alone] } else { &["--rhs", &alone] };
         let common: Vec<_> = common.iter().filter(|text| !["--seed", "3"].contains(text)).copied().collect();
         let of_file = |more: &[&str]| spmv(common.iter().chain(vectors).chain(&[written, &*together]).chain(more));
@@ -221,20 +221,20 @@ fn what_is_refused() {
         (&["run", "stencil:5:9", "--gpus", "0"], "'0' for '--gpus <N>'"),
         (&["run", "stencil:5:9", "--gpus", "2", "--ranks", "2"], "'--gpus <N>' cannot be used with '--ranks <N>'"),
         (&["run", "stencil:5:9", "--gpus", "2", "--executor", "cpu"], "--gpus does not go with --executor cpu"),
-        // More than anybody has: how many there are, or why there are none.
+        // More than any machine has: the message gives their number, or why there are none.
         (
             &["solve", "stencil:5:9", "--gpus", "10000"],
-            "--gpus is 10000, and there are |executor cuda is not available: ",
+            "--gpus is 10000, but there are only |executor cuda is not available: ",
         ),
-        (&["run", "stencil:5:9", "--exchange", "host"], "--exchange goes with several ranks"),
-        (&["pagerank", "rmat:scale=4", "--exchange", "host"], "--exchange goes with several ranks"),
+        (&["run", "stencil:5:9", "--exchange", "host"], "--exchange requires several ranks"),
+        (&["pagerank", "rmat:scale=4", "--exchange", "host"], "--exchange requires several ranks"),
         (&["pagerank", "rmat:scale=4", "--gpus", "2", "--executor", "cpu"], "--gpus does not go with --executor cpu"),
         (
             &["pagerank", "rmat:scale=4", "--unweighted", "--ranks", "2", "--executor", "cpu", "--exchange", "mpi"],
             ": exchange by mpi: ",
         ),
-        (&["run", "stencil:5:9", "--timeline"], "--timeline goes with several ranks"),
-        (&["solve", "stencil:5:9", "--partition", "rcm"], "--partition goes with several ranks"),
+        (&["run", "stencil:5:9", "--timeline"], "--timeline requires several ranks"),
+        (&["solve", "stencil:5:9", "--partition", "rcm"], "--partition requires several ranks"),
         (&["run", "stencil:5:9", "--ranks", "2", "--partition", "best"], "'best' for '--partition <ORDER>'"),
         (
             &["run", &wide, "--ranks", "2", "--executor", "cpu", "--partition", "rcm"],
@@ -270,7 +270,7 @@ fn a_method_that_does_not_converge() {
     assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["iterations"], 4);
 }
 
-/// One of the processes that `mpirun` starts, as far as a program can tell without MPI.
+/// Imitates a process started by `mpirun`, as far as a program can tell without MPI.
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn processes_need_a_program_with_mpi() {
@@ -281,11 +281,11 @@ fn processes_need_a_program_with_mpi() {
     };
     for (arguments, says) in [
         (&["run", "stencil:5:9"][..], "this program was built without the feature `mpi`"),
-        (&["info", "rmat:scale=4"], "mpirun has started 2 processes, which this subcommand does not take"),
+        (&["info", "rmat:scale=4"], "mpirun has started 2 processes, but this subcommand does not support several"),
         (&["pagerank", "rmat:scale=4"], "this program was built without the feature `mpi`"),
     ] {
         assert!(as_rank("0", arguments).refused().contains(says));
-        // The first says it for all.
+        // The first rank reports for all.
         let Outcome { code, stdout, stderr, .. } = as_rank("1", arguments);
         assert_eq!((code, &*stdout, &*stderr), (Some(2), "", ""));
     }

@@ -1,5 +1,5 @@
-//! Files that several ranks read and write together, and the subcommands that do: `convert`, `pagerank`, and vectors and
-//! stored values of `run` and `solve`.
+//! Files that several ranks read and write together, and the subcommands that do so: `convert`, `pagerank`, and vectors
+//! and stored values of `run` and `solve`.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use warp_spmv::{Csr, Error};
 
 use super::{Folder, Outcome, SMALL, spmv};
 
-/// Some ranks, more than a small matrix has rows among them.
+/// Numbers of ranks, including more than the rows of a small matrix.
 const RANKS: [&str; 4] = ["1", "2", "3", "9"];
 
 #[test]
@@ -29,7 +29,7 @@ fn files_are_those_that_one_rank_writes() {
                 let arguments = ["convert", source, &together, "--precision", precision, "--ranks", ranks];
                 let told = spmv(arguments).succeeded();
                 if name.ends_with("gz") {
-                    // In other members.
+                    // The gzip members differ.
                     let [alone, together] = [&alone, &together]
                         .map(|path| warp_spmv::io::read::<f64>(path, &Default::default()).unwrap().matrix);
                     assert_eq!(alone, together);
@@ -37,7 +37,7 @@ fn files_are_those_that_one_rank_writes() {
                     assert_eq!(told.replace(&together, &alone), line);
                     assert!(fs::read(&alone).unwrap() == fs::read(&together).unwrap(), "{source}, {name}, {ranks}");
                 }
-                // What was written is read again, in its own place.
+                // The written file is read again and replaced by itself.
                 spmv(["convert", &together, &together, "--precision", precision, "--ranks", "2"]).succeeded();
                 fs::remove_file(&together).unwrap();
             }
@@ -85,14 +85,14 @@ fn nothing_is_left_of_a_file_that_cannot_be_written() {
         }
     }
     assert_eq!(folder.names(), names);
-    // What is not read by ranges is read all the same, with a word about it.
+    // A file that cannot be read by ranges is read as a whole, with a note about it.
     let Outcome { code, stderr, .. } = spmv(["convert", &npz, &new, "--ranks", "2"]);
     assert_eq!(code, Some(0));
-    assert!(stderr.ends_with("is a SciPy npz file, which ranks do not read by ranges: it was read as a whole\n"));
+    assert!(stderr.ends_with("is a SciPy npz file, which ranks cannot read by ranges: it was read as a whole\n"));
     assert_eq!(read_container::<f64>(&new).unwrap(), read(&small));
     #[cfg(target_os = "linux")]
     {
-        // The disk is full, for some ranks alone: no file may be longer than that.
+        // Like a disk that is full for some ranks only: the file size is limited.
         let mut shell = std::process::Command::new("sh");
         let limited = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
         shell.args(["-c", limited, env!("CARGO_BIN_EXE_warp-spmv"), "convert", "stencil:5:100", &new, "--ranks", "3"]);
@@ -150,7 +150,7 @@ fn vertices_have_the_same_ranks() -> Result<(), Error> {
     assert!(message.contains("expected a square matrix"), "{message}");
     let negative = folder.file("n.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 1\n3 1 -2\n");
     let message = spmv(["pagerank", &negative, "--ranks", "2", "--executor", "cpu"]).refused();
-    assert!(message.contains("row 2, column 0: weight -2 is not finite and 0 or more"), "{message}");
+    assert!(message.contains("row 2, column 0: weight -2 is not finite and non-negative"), "{message}");
     Ok(())
 }
 

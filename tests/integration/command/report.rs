@@ -2,7 +2,7 @@
 
 use crate::command::{Folder, spmv};
 
-/// A format and a peer on one matrix.
+/// Results of formats and a peer on one matrix.
 const RESULTS: &str = r#"[{"schema": 1, "filename": "a<b>.mtx", "family": "stencil", "rows": 10, "cols": 10, "nonzeros": 50,
     "row_lengths": {"shortest": 5, "longest": 5, "mean": 5, "deviation": 0, "histogram": [0, 0, 0, 10]},
     "spmv": {
@@ -33,7 +33,7 @@ fn a_page_and_all_figures() {
     names.sort();
     let expected = ["conversion", "gflops", "profile", "roofline", "row-lengths", "speedup"];
     assert_eq!(names, expected.map(|name| format!("{name}.svg")));
-    // Again, in the place of the old one.
+    // Again, over the old files.
     spmv(["report", &results, &results, "-o", page, "--svg", figures]).succeeded();
 }
 
@@ -44,7 +44,7 @@ fn a_table() {
     let table = spmv(["report", &results, "--table"]).succeeded();
     let line = "| cuda | stencil | float64 | 1 | ell | 2.00 | 2.00, a&lt;b>.mtx | 0.90 | 0.90, a&lt;b>.mtx | 1.22 |";
     assert_eq!(table.lines().last(), Some(line));
-    // A faster peer, from another program's file; its entry of another matrix is left out, and that is said.
+    // A faster peer from another program's file; its entry for another matrix is left out, with a note.
     let ginkgo = folder.file("ginkgo.json", GINKGO);
     let outcome = spmv(["report", &results, "--import", &format!("ginkgo={ginkgo}"), "--table"]);
     assert!(outcome.stdout.contains("| ell | 0.50 | 0.50, "), "{}", outcome.stdout);
@@ -104,16 +104,16 @@ fn what_is_refused() {
         (vec![&*results], "required arguments were not provided"),
         (vec![&missing, "-o", &page], "missing.json: No such file or directory"),
         (vec![&cut, "-o", &page], "cut.json:1:70: EOF while parsing"),
-        // The folder is looked for before the file is read.
+        // The folder is checked before the file is read.
         (vec![&missing, "-o", &nowhere], "no: No such file or directory"),
         (vec![&missing, "--svg", &nowhere], "no: No such file or directory"),
         (vec![&results, "--svg", &results], "results.json: "),
-        (vec![&results, "-o", &results], "results.json: is read, so nothing can be written there"),
+        (vec![&results, "-o", &results], "results.json: is an input, so it cannot be written"),
         (
             vec![&results, "-o", &page, "--format", "csr"],
-            "there is no format 'csr' in the results; expected one of ell",
+            "unknown format 'csr' in the results; expected one of ell",
         ),
-        (vec![&results, "-o", &page, "--matrix", "b"], "there is no matrix with row lengths 'b'"),
+        (vec![&results, "-o", &page, "--matrix", "b"], "unknown matrix with row lengths 'b'"),
         (vec!["--document", &missing], "missing.json: No such file or directory"),
         (vec![&results, "--document", &results], "cannot be used with"),
         (vec![&results, "-o", &page, "--check"], "cannot be used with"),

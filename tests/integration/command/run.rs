@@ -10,7 +10,7 @@ fn every_format_on_every_executor() {
     let generator: warp_spmv::synthetic::Generator = "stencil:7:5x6x4".parse().unwrap();
     let matrix = generator.generate::<f64>().unwrap();
     for named in Format::ALL {
-        // The record has the strategy that an automatic one stands for.
+        // The record has the strategy that an automatic one resolves to.
         let (format, resolved) = (named.name(), named.resolve(&matrix).name());
         for (executor, precision) in
             [("reference", "float64"), ("cpu", "float32"), ("cpu", "float64"), ("emulated", "float32")]
@@ -38,7 +38,7 @@ fn every_format_on_every_executor() {
     }
 }
 
-/// Parameters of formats, and grids of other sizes, as the record has them.
+/// Parameters of formats and requested grids appear in the record.
 #[test]
 fn formats_with_parameters_on_grids_that_are_asked_for() {
     for (format, grids, tuning) in [
@@ -57,7 +57,7 @@ fn formats_with_parameters_on_grids_that_are_asked_for() {
     assert!(told.contains("warp emulator, seed 0, --waves 3\n"), "{told}");
 }
 
-/// Stored besides the matrix for the same bits every time, or not.
+/// The transpose is stored beside the matrix for reproducible results, or not stored.
 #[test]
 fn the_transpose_is_multiplied() {
     let run = |executor: &str, more: &[&str]| {
@@ -84,7 +84,7 @@ fn the_transpose_is_multiplied() {
     let text = run("cpu", &["--format", "coo", "--any-order"]).succeeded();
     assert!(text.contains("\ntranspose     not stored, "), "{text}");
     assert!(spmv(["run", "stencil:5:9", "--json"]).record()["transpose"].is_null());
-    // y has an element for each column.
+    // y has one element per column.
     let folder = Folder::new();
     let output = folder.path("y.mtx");
     spmv(["run", "dense:rows=3,columns=5", "--transposed", "--output", output.to_str().unwrap()]).succeeded();
@@ -132,14 +132,14 @@ fn a_json_record_has_every_field() {
     assert_eq!((&verification["passed"], &verification["wrong"]), (&true.into(), &0.into()));
     assert!((0.0..=1.0).contains(&verification["worst"].as_f64().unwrap()));
     assert!(verification["worst_row"].as_u64().unwrap() < 4096);
-    // Were x zero, this would be too.
+    // If x were zero, this would be zero, too.
     assert!((1e-18..1e-14).contains(&verification["relative_error"].as_f64().unwrap()), "{verification}");
     assert!(record["output"].is_null());
     assert_eq!(record["environment"]["system"], std::env::consts::OS);
     assert!(record["environment"]["threads"].as_u64().unwrap() > 0);
 }
 
-/// Without being told, the command takes a GPU where it can and says so where it could but there is none.
+/// By default, the command uses a GPU if possible, and reports it if it was built for GPUs but found none.
 #[test]
 fn the_default_executor() {
     let outcome = spmv(["run", "stencil:5:10", "--json"]);
@@ -182,7 +182,7 @@ fn the_report_for_people() {
         assert!(report.contains(line), "{line:?} in {report}");
     }
     let emulated = spmv(["run", "stencil:5:5", "--executor", "emulated"]).succeeded();
-    assert!(emulated.contains("timed once, which says nothing about a GPU\n"), "{emulated}");
+    assert!(emulated.contains("timed once, which is no measure of a GPU\n"), "{emulated}");
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn y_is_written_as_a_file() {
     );
 }
 
-/// The timed repeats begin anew each time, so that a β above 1 does not make y overflow; and the first answer is
-/// the one that is written, so that the number of repeats does not show.
+/// Each timed repeat starts from the same y, so that a β above 1 does not make y overflow; the first result is written,
+/// so that the number of repeats does not matter.
 #[test]
 fn beta_starts_from_a_fixed_y() {
     let folder = Folder::new();
@@ -257,7 +257,7 @@ fn matrices_without_entries_rows_or_columns() {
     }
 }
 
-/// Infinity and NaN are values like others: 0 · ∞ is NaN, and the answer is right when it says so.
+/// Infinity and NaN are ordinary values: 0 · ∞ is NaN, and the result must be, too.
 #[test]
 fn values_that_are_not_finite() {
     let folder = Folder::new();

@@ -39,7 +39,7 @@ fn a_json_record_of_every_format() {
             near("gflops", 2.0 * nonzeros as f64 / median(row) / 1e9);
             near("gbps", number("bytes_needed") / median(row) / 1e9);
             near("convert_in_multiplications", number("convert") / median(csr));
-            // Two entries can have one place.
+            // Two entries can share one slot.
             let least = if row["format"] == "clustered-symmetric" { 0.5 } else { 1.0 };
             assert!(number("fill") >= least);
         }
@@ -47,7 +47,7 @@ fn a_json_record_of_every_format() {
         assert_eq!(csr["result"]["bytes_needed"], nonzeros * 12 + 4 * 121 + 8 * 240);
         let automatic = rows.iter().find(|row| row["format"] == "csr-automatic").unwrap();
         assert_eq!((&automatic["result"]["resolved"], &automatic["storage"]), (&"csr-scalar".into(), &"CSR".into()));
-        // Those that share their storage were converted together.
+        // Formats that share their storage were converted together.
         let conversions = |storage: &str| {
             let same = rows.iter().filter(|row| row["storage"] == storage);
             same.map(|row| row["result"]["convert"].as_f64().unwrap().to_bits()).collect::<Vec<_>>()
@@ -77,7 +77,7 @@ fn the_table_for_people() {
     assert!(emulated.contains(", whose times say nothing about a GPU\n"), "{emulated}");
 }
 
-/// What does not apply to a matrix says why, comes last, and stops nothing.
+/// A format that does not apply to a matrix is listed last with the reason, and does not stop the others.
 #[test]
 fn formats_that_do_not_apply() {
     let folder = Folder::new();
@@ -89,7 +89,7 @@ fn formats_that_do_not_apply() {
     assert_eq!(rows.len(), Format::ALL.len());
     let refused: Vec<_> = rows.iter().filter(|row| row["result"].is_null()).collect();
     for name in ["ell", "ell-subwarp", "dia"] {
-        let row = refused.iter().find(|row| row["format"] == name).unwrap_or_else(|| panic!("{name} applies"));
+        let row = refused.iter().find(|row| row["format"] == name).unwrap_or_else(|| panic!("{name} was not refused"));
         assert!(row["error"].as_str().unwrap().contains(" would take "), "{row}");
     }
     let first = rows.iter().position(|row| row["result"].is_null()).unwrap();

@@ -1,10 +1,10 @@
-//! `warp-spmv scaling`: partitions as `info` and `run` know them, and times that follow from a machine.
+//! `warp-spmv scaling`: the same partitions as `info` and `run`, and times predicted for a machine.
 
 use serde_json::Value;
 
 use super::{Folder, SMALL, spmv};
 
-/// A machine on which nothing but bytes takes time: a second each in memory, ten on a link, a hundred between hosts.
+/// A machine on which only bytes take time: a second per byte in memory, ten on a link, a hundred between hosts.
 const SLOW: &str = r#"{"schema": 1, "name": "slow", "gpus_per_host": 2, "memory": 1e4, "copy": 1, "launch": 0,
     "link": {"latency": 0, "bandwidth": 0.1}, "network": {"latency": 0, "bandwidth": 0.01},
     "all_reduce": {"start": 0, "step_in_host": 0, "step_between_hosts": 0}}"#;
@@ -13,7 +13,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The partition is that of `info --ranks`, though no whole matrix is made, and that of the ranks of `run`.
+/// The partition equals that of `info --ranks`, though the whole matrix is never made, and that of the ranks of `run`.
 #[test]
 fn partitions_are_those_of_other_commands() {
     let folder = Folder::new();
@@ -68,18 +68,18 @@ fn times_follow_from_the_machine() {
     assert_eq!([number(&alone["product"]["seconds"]), number(&alone["product"]["efficiency"])], [bytes, 1.0]);
     assert_eq!((&alone["product"]["bound"], &alone["partition"]["volume"]), (&"memory".into(), &0.into()));
     assert_eq!(number(&alone["cg"]["seconds"]), bytes + 11.0 * 64.0);
-    // 2 rows each: 2 elements packed, one of 8 bytes on the network, 2 remote entries in 2 rows.
+    // 2 rows per rank: 2 elements packed, one of 8 bytes on the network, 2 remote entries in 2 rows.
     let product = &together["product"];
     assert_eq!((number(&product["seconds"]), &product["bound"]), (40.0 + 800.0 + 80.0, &"network-bandwidth".into()));
     assert!((number(&product["efficiency"]) - bytes / 4.0 / 920.0).abs() < 1e-12);
     assert_eq!(number(&product["phases"]["local"]), 88.0);
     assert_eq!(number(&together["pipelined_cg"]["seconds"]), 920.0 + 13.0 * 16.0);
 
-    // Another format, narrower values.
+    // Another format, and narrower values.
     let record = scaling(&["--ranks", "1", "--entry-bytes", "1", "--precision", "float32"]);
     assert_eq!(number(&record["steps"][0]["product"]["seconds"]), 22.0 + 8.0 * 8.0);
 
-    // 8 rows a rank: as many bytes as alone, and what comes from others.
+    // 8 rows per rank: the same number of bytes as alone, plus those of the exchange.
     let record = scaling(&["--ranks", "1,4", "--weak"]);
     let together = &record["steps"][1];
     assert_eq!((&together["matrix"]["name"], &together["matrix"]["rows"]), (&"stencil:3:32".into(), &32.into()));
@@ -97,7 +97,7 @@ fn times_follow_from_the_machine() {
     assert!(text.lines().last().unwrap().ends_with(&format!("-{:>18}", "-")), "{text}");
 }
 
-/// What ranks of this process measured goes in, and a machine that explains it comes out.
+/// From times measured with ranks of this process, `--fit` finds a machine that explains them.
 #[test]
 fn machines_are_fitted_to_records() {
     let folder = Folder::new();
@@ -117,10 +117,10 @@ fn machines_are_fitted_to_records() {
         let of = |run: &Value| (number(&run[which]) / number(&run["measured"]) - 1.0).powi(2);
         fitted["runs"].as_array().unwrap().iter().map(of).sum()
     };
-    // A CPU is no GPU.
+    // The given machine is a GPU, and a CPU was measured.
     assert!(off("fitted") < off("given"), "{fitted}");
     assert_eq!(fitted["fitted"]["name"], fitted["given"]["name"]);
-    // What was written is what is predicted with.
+    // Predictions with the written machine equal the fitted ones.
     let again = spmv(["scaling", "--fit", &records, "--machine", &machine, "--json"]).record();
     let predicted = |record: &Value, which: &str| -> Vec<f64> {
         record["runs"].as_array().unwrap().iter().map(|run| number(&run[which])).collect()
@@ -129,11 +129,10 @@ fn machines_are_fitted_to_records() {
     let table = spmv(["scaling", "--fit", &records]).succeeded();
     assert!(table.contains("\npipelined CG      2 ") && table.contains("\nall-reduce: start "), "{table}");
 
-    // Of another matrix.
+    // Records of another matrix.
     std::fs::write(&records, text.lines().nth(1).unwrap().replace("stencil:7:12x12x12", "stencil:7:12x12x13")).unwrap();
     let message = spmv(["scaling", "--fit", &records]).refused();
-    let expected =
-        "product of stencil:7:12x12x13, float64, on 2 ranks: rank 0 has other parts of the matrix: rows 864, not 936";
+    let expected = "product of stencil:7:12x12x13, float64, on 2 ranks: rank 0 has a different part of the matrix: rows 864, not 936";
     assert!(message.starts_with(expected), "{message}");
 }
 
@@ -149,7 +148,7 @@ fn what_is_refused() {
             &["scaling", "stencil:3:9", "--fit", &file],
             "the argument '[FILE|GENERATOR]' cannot be used with '--fit <FILE>'",
         ),
-        (&["scaling", &file, "--weak"], &format!("{file}: is a file, and --weak takes a generator")),
+        (&["scaling", &file, "--weak"], &format!("{file}: is a file, but --weak requires a generator")),
         (&["scaling", "stencil:27:1000", "--weak", "--ranks", "1,1024"], "stencil: grid is \"1000x1000x1024000\""),
         (&["scaling", "gauge:grid=4x4"], "gauge: the values are complex, expected real ones; "),
         (&["scaling", "stencil:3:9", "--machine", &broken], &format!("{broken}:1:1: EOF while parsing")),
@@ -160,10 +159,7 @@ fn what_is_refused() {
             "the argument '[FILE|GENERATOR]' cannot be used with '--out <FILE>'",
         ),
         (&["scaling", "--fit", &broken], &format!("{broken}:1:1: EOF while parsing")),
-        (
-            &["scaling", "--fit", &broken, "--out", &broken],
-            &format!("{broken}: is read, so nothing can be written there"),
-        ),
+        (&["scaling", "--fit", &broken, "--out", &broken], &format!("{broken}: is an input, so it cannot be written")),
         (&["scaling", "nowhere.mtx"], "nowhere.mtx: No such file"),
     ] {
         let message = spmv(arguments).refused();

@@ -14,7 +14,7 @@ fn solve(arguments: &[&str]) -> Outcome {
     spmv(["solve"].iter().chain(arguments))
 }
 
-/// The record of a solver that did not converge, and what it said.
+/// Returns the record and the message of a solver that did not converge.
 #[track_caller]
 fn not_converged(arguments: &[&str]) -> (Value, String) {
     let Outcome { code, stdout, stderr, .. } = solve(arguments);
@@ -36,7 +36,7 @@ fn narrow_values_change_no_iteration() {
     assert!(text.contains("values        table (nothing lost)"), "{text}");
 }
 
-/// The residual is that of the given values, whatever those are that corrections are found with.
+/// The residual is that of the given values, whatever values the corrections are computed with.
 #[test]
 fn rounded_values_come_to_the_residual_of_the_given_ones() {
     let arguments = ["elasticity:width=5", "--seed", "2", "--tolerance", "1e-12", "--executor", "cpu"];
@@ -68,10 +68,10 @@ fn rounded_values_come_to_the_residual_of_the_given_ones() {
     }
     let text = solve(&[&arguments[..], &["--values", "float32"]].concat()).succeeded();
     assert!(text.contains("values        float32 (rounded, by at most ") && text.contains(" corrections\n"), "{text}");
-    // Nothing is lost, so that nothing has to be corrected.
+    // Nothing is lost, so nothing has to be corrected.
     let whole = solve(&["stencil:5:9", "--values", "float32", "--executor", "cpu", "--json"]).record();
     assert_eq!((&whole["values"]["largest_change"], &whole["corrections"]), (&0.0.into(), &Value::Null));
-    // Too little is left of the values.
+    // Rounding leaves too little of the values.
     let rough =
         ["elasticity:width=12", "--seed", "2", "--values", "bfloat16", "--method", "bicgstab", "--executor", "cpu"];
     let Outcome { code, stdout, .. } = solve(&[&rough[..], &["--iterations", "30", "--tolerance", "1e-13"]].concat());
@@ -126,7 +126,7 @@ fn every_preconditioner() {
     for preconditioner in PreconditionerName::ALL {
         let name = preconditioner.to_string();
         let (named, with) = iterations(&["--preconditioner", &name]);
-        // The diagonal of this matrix is the same everywhere.
+        // The diagonal of this matrix is constant.
         assert!(
             named == *name && (if name == "jacobi" { with == plain } else { with < plain }),
             "{name}: {with}, {plain}"
@@ -182,7 +182,7 @@ fn rigid_body_modes_from_coordinates() {
     let amg = ["--preconditioner", "amg"];
     let with_modes = iterations(&[&amg[..], &["--coordinates"]].concat());
     assert!(with_modes <= 30, "{with_modes}");
-    // The coordinates of the mesh from a file, a row for each node.
+    // The coordinates of the mesh from a file, one row per node.
     let mesh = warp_spmv::synthetic::Elasticity::new(9);
     let positions = mesh.positions().unwrap();
     let by_columns = (0..3).flat_map(|axis| positions.iter().skip(axis).step_by(3)).copied().collect::<Vec<f64>>();
@@ -193,7 +193,7 @@ fn rigid_body_modes_from_coordinates() {
     };
     let file = write("nodes.mtx", 3, &by_columns);
     assert_eq!(iterations(&[&amg[..], &["--coordinates", &file]].concat()), with_modes);
-    // As vectors: the translations alone.
+    // As vectors: only the translations.
     let mut translations = vec![0.0; 3 * positions.len()];
     (0..positions.len()).for_each(|row| translations[row % 3 * positions.len() + row] = 1.0);
     let vectors = write("vectors.mtx", 3, &translations);
@@ -211,9 +211,9 @@ fn rigid_body_modes_from_coordinates() {
     let only = "--coordinates needs a file: only elasticity:… generates coordinates";
     assert_eq!(error(&[&grid[..], &amg, &["--coordinates"]].concat()), only);
     let goes_with = error(&[&grid[..], &["--preconditioner", "ic0", "--coordinates"]].concat());
-    assert_eq!(goes_with, "--coordinates goes with --preconditioner amg");
+    assert_eq!(goes_with, "--coordinates requires --preconditioner amg");
     let explain = error(&[&grid[..], &["--preconditioner", "ic0", "--explain"]].concat());
-    assert_eq!(explain, "--explain goes with --preconditioner amg or saddle");
+    assert_eq!(explain, "--explain requires --preconditioner amg or saddle");
     let unknown = error(&[&grid[..], &["--preconditioner", "amg:speed=9"]].concat());
     assert!(unknown.contains("unknown option of multigrid 'speed=9': expected cycle=, smoother="), "{unknown}");
 }
@@ -230,7 +230,7 @@ fn the_report_for_people() {
         "shape         900 rows, 900 columns, 4,380 stored entries\n",
         "method        cg, csr-vector, float64\n",
         "solve         ",
-        " an iteration\n",
+        " per iteration\n",
         // 11 vectors of 900 elements of 8 bytes.
         "iteration     1 × the product's ",
         " and 77.34 KiB of vectors at ",
@@ -272,13 +272,13 @@ fn b_and_the_first_x_come_from_files() {
     assert_eq!((&record["iterations"], &record["times"]["iteration"]), (&0.into(), &Value::Null));
     assert_eq!(read_vector::<f64>(&out, None).unwrap(), [6.0, -2.0]);
 
-    // Wherever it starts, the x of b = 0 is 0.
+    // From any start, the solution for b = 0 is 0.
     let zero = vector("zero.mtx", &[0.0, -0.0]);
     solve(&[&matrix, "--rhs", &zero, "--start", &start, "--out", out.to_str().unwrap(), "--json"]).record();
     assert_eq!(read_vector::<f64>(&out, None).unwrap(), [0.0, 0.0]);
 }
 
-/// What a seed makes does not depend on where it is solved.
+/// The right-hand side of a seed does not depend on the executor.
 #[test]
 fn a_seed_makes_another_b() {
     let norm = |arguments: &[&str]| {
@@ -301,7 +301,7 @@ fn what_does_not_converge() {
     assert_eq!(message, "iteration limit, after 3 iterations");
     assert_eq!((&record["converged"], &record["iterations"]), (&false.into(), &3.into()));
     assert!(record["residual"]["norm"].as_f64() > record["tolerance"]["norm"].as_f64());
-    // What it had come to is there to go on from.
+    // The current iterate is written, so that a solve can continue from it.
     let further = solve(&[&grid[..], &["--start", out.to_str().unwrap()]].concat()).record();
     assert_eq!(further["history"][0], record["residual"]["norm"]);
 
@@ -365,7 +365,7 @@ fn what_is_refused() {
         (&[&matrix, "--method", "jacobi"], "'jacobi' for '--method <METHOD>' [possible values: cg, pipelined-cg"),
         (&[&matrix, "--preconditioner", "ilu"], "unknown preconditioner 'ilu': expected jacobi, block-jacobi-8, "),
         (&[&matrix, "--preconditioner", "neumann-101"], "the degree of the polynomial is 101, expected 0 to 100"),
-        (&[&matrix, "--executor", "emulated", "--time"], "--time says nothing on the executor emulated"),
+        (&[&matrix, "--executor", "emulated", "--time"], "--time is meaningless on the executor emulated"),
         (&["stencil:5:9", "--values", "complex64"], "complex64"),
         (&["stencil:5:9", "--values", "float32", "--format", "hyb"], "hyb"),
         (&[&matrix, "--values", "float32", "--narrow"], "'--values <TYPE>' cannot be used with '--narrow'"),
@@ -396,19 +396,19 @@ fn the_account_of_an_iteration() {
     assert!((number("ratio") / ratio - 1.0).abs() < 1e-12, "{record}");
 }
 
-/// Where there are none, the rest is as ever.
+/// Without peers, the rest is unchanged.
 #[test]
 fn peers_that_are_not_there_are_said() {
     let Outcome { code, stdout, stderr, .. } = solve(&["stencil:5:9", "--executor", "cpu", "--peers", "--json"]);
     assert_eq!(code, Some(0), "{stderr}");
     let record: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(record["peers"], Value::Array(vec![]));
-    let said = "warp-spmv: no cuBLAS: it works on the executor cuda alone";
+    let said = "warp-spmv: no cuBLAS: it supports only the executor cuda";
     assert!(stderr.lines().any(|line| line == said), "{stderr}");
     assert_eq!(solve(&["stencil:5:9", "--executor", "cpu", "--json"]).record()["peers"], Value::Null);
 }
 
-/// What it had come to by Ctrl-C is all there, and a file is whole.
+/// After Ctrl-C, the report and the file of the current iterate are complete.
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupted_by_the_user() {
@@ -417,13 +417,13 @@ fn interrupted_by_the_user() {
 
     let folder = Folder::new();
     let out = folder.path("x.mtx");
-    // It would take thousands of iterations.
+    // Convergence would take thousands of iterations.
     let arguments =
         ["solve", "stencil:5:1200", "--executor", "cpu", "--tolerance", "0", "--check-interval", "1", "--json"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp-spmv"));
     command.args(arguments).arg("--out").arg(&out).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
-    // Until it iterates, it does as every process does, or what the one that started this one wants.
+    // Until the process iterates, it treats the signal by default, or as the process that started this test wants.
     let begin = Instant::now();
     while !catches_interrupts(process.id()) {
         assert!(process.try_wait().unwrap().is_none() && begin.elapsed() < Duration::from_secs(300));
@@ -443,7 +443,7 @@ fn interrupted_by_the_user() {
     assert_eq!(read_vector::<f64>(&out, None).unwrap().len(), 1200 * 1200);
 }
 
-/// Whether a process has a handler for SIGINT, which has number 2.
+/// Whether a process has a handler for SIGINT, which is signal 2.
 #[cfg(target_os = "linux")]
 fn catches_interrupts(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();

@@ -1,5 +1,5 @@
-"""The side of SciPy in the test `solve_scipy.rs`, which starts it with a function of scipy.sparse.linalg, a matrix, b and
-the x that is to be compared with the function's.
+"""SciPy's side of the test `solve_scipy.rs`, which runs it with a function of scipy.sparse.linalg, a matrix, b and the x
+to compare with that of the function.
 """
 
 import sys

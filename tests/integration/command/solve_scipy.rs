@@ -1,14 +1,14 @@
-//! The solvers of SciPy come to the same x.
+//! The solvers of SciPy find the same x.
 
 use warp_spmv::solver::MethodName;
 
 use crate::command::{Folder, spmv};
 use crate::scipy::{has_scipy, script};
 
-/// Points in each direction.
+/// Points per direction.
 const SIDE: usize = 12;
 
-/// A grid's matrix with a diagonal, and neighbours against and with the wind.
+/// Returns the matrix of a grid with the given diagonal, and values for neighbours against and with the wind.
 fn grid(diagonal: f64, [against, with]: [f64; 2]) -> String {
     let mut entries = vec![];
     for point in 0..SIDE * SIDE {
@@ -33,13 +33,13 @@ fn grid(diagonal: f64, [against, with]: [f64; 2]) -> String {
     format!("%%MatrixMarket matrix coordinate real general\n{sizes}\n{}", lines.collect::<String>())
 }
 
-/// SciPy's function for a method, and a matrix that it is for.
+/// Returns SciPy's function for a method, and a matrix that suits it.
 fn peer(method: MethodName) -> (&'static str, String) {
     match method.name() {
         "cg" | "pipelined-cg" | "chebyshev" => ("cg", grid(4.0, [-1.0, -1.0])),
         "minres" => ("minres", grid(1.3, [-1.0, -1.0])),
         name @ ("bicgstab" | "gmres") => (name, grid(4.0, [-1.6, -0.4])),
-        name => panic!("which function of SciPy is {name}?"),
+        name => panic!("no function of SciPy is known for {name}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where the output goes.
+//! Standard output and standard error.
 
 use std::io;
 
@@ -48,7 +48,7 @@ fn a_full_disk_is_an_error() {
     assert_eq!(message, "/dev/full: No space left on device (os error 28)");
 }
 
-/// Errors and what they are about must not depend on each other's stream.
+/// A closed standard error must not affect the exit code.
 #[test]
 fn nobody_need_read_the_error() {
     let (reader, writer) = io::pipe().unwrap();
@@ -71,7 +71,7 @@ fn help_and_version() {
         "csr-vector-16",
         "emulated, cuda]",
         "float32,",
-        "\n  bellpack-1x2 to bellpack-8x8\n      rows: block rows of a partition, R; 32, 64, 128 or 256\n",
+        "\n  bellpack-1x2 to bellpack-8x8\n      rows: block rows per partition, R; 32, 64, 128 or 256\n",
     ] {
         assert!(help.contains(part), "{part:?} in {help}");
     }

@@ -1,4 +1,4 @@
-//! Building a sample of kernels as a build script would. What compiles for the GPU is skipped, with a message, where there
+//! Builds sample kernels as a build script would. Tests that compile for the GPU are skipped, with a message, if there
 //! is no compiler for it.
 
 use std::process::Command;
@@ -22,7 +22,7 @@ fn committed_ptx_is_written_used_and_found_stale() {
     for expected in [".version 7.8\n", ".target sm_75\n", ".visible .entry double(", "// regenerate: make ptx\n"] {
         assert!(text.contains(expected), "no {expected:?} in:\n{text}");
     }
-    // The optimiser ran although the workspace's profile has it off.
+    // The optimiser ran although the workspace's profile disables it.
     assert!(text.contains("ld.global") && !text.contains(".local") && !text.contains("call"), "{text}");
     assert!(!text.contains(sample.path("").to_str().unwrap()), "{text}");
 
@@ -81,7 +81,7 @@ fn a_compiler_too_old_for_the_kernel_crate_is_passed_over() {
     sample.replace("kernels/Cargo.toml", "edition", "rust-version = '1.9999'\nedition");
     let error = sample.builder(Policy::Regenerate).compiler(any_compiler()).build().unwrap_err();
     assert!(matches!(error, Error::NoDeviceCompiler { .. }), "{error}");
-    // Said of the compiler that would fit otherwise.
+    // The message concerns a compiler that would otherwise fit.
     let without = Sample::new();
     if compile(without.builder(Policy::Regenerate)).is_some() {
         assert!(error.to_string().contains("the kernel crate needs 1.9999.0"), "{error}");
@@ -139,7 +139,7 @@ fn an_outdated_lock_file_is_named_and_left_alone() {
     sample.replace("device/Cargo.toml", "version = '0.1.0'", "version = '0.2.0'");
     let Some(result) = compile(sample.builder(Policy::Regenerate)) else { return };
     let message = result.unwrap_err().to_string();
-    assert!(message.contains("note: Cargo.lock is not up to date"), "{message}");
+    assert!(message.contains("note: Cargo.lock is out of date"), "{message}");
     assert_eq!(std::fs::read(sample.path("Cargo.lock")).unwrap(), lock);
 }
 
@@ -176,8 +176,8 @@ fn bad_requests_are_refused() {
     assert!(matches!(error, Error::Manifest { .. }), "{error}");
 }
 
-/// Lanes come to the shuffle from both sides of a branch and part again on the same condition. A compiler that
-/// copies the shuffle into the two ways, as rustc's jump threading does, lets them meet nowhere.
+/// Lanes reach the shuffle from both sides of a branch and diverge again on the same condition. If a compiler copies
+/// the shuffle into the two paths, as rustc's jump threading does, they never meet.
 #[test]
 fn a_shuffle_is_not_copied_into_the_branches_around_it() {
     let sample = Sample::new();

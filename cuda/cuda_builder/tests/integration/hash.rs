@@ -1,8 +1,8 @@
-//! What the hash of the kernel sources depends on.
+//! Dependencies of the kernel sources' hash.
 
 use crate::sample::{KERNEL, Sample};
 
-/// Whether the hash changes when `change` is made.
+/// Whether `change` changes the hash.
 fn changes(change: impl FnOnce(&Sample)) -> bool {
     let sample = Sample::new();
     let before = sample.hash();

@@ -1,6 +1,6 @@
 //! A small workspace of kernels, written to a temporary folder: a kernel crate, the crate it is written against, a
-//! procedural macro, and an emulator that is no part of the device build. The first two have libraries of other names
-//! than their packages.
+//! procedural macro, and an emulator that is not part of the device build. The libraries of the first two have
+//! different names from their packages.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,7 @@ version = "0.1.0"
 dependencies = ["emulator", "sample-device"]
 "#;
 
-/// A kernel whose PTX holds the name of its own source file.
+/// A kernel whose PTX contains the name of its own source file.
 pub const KERNEL: &str = r#"#![no_std]
 /// y := 2 x, and the name of this file.
 #[unsafe(no_mangle)]
@@ -79,19 +79,19 @@ pub unsafe extern "ptx-kernel" fn double(x: *const f64, y: *mut f64, name: *mut 
 }
 "#;
 
-/// Held while something compiles: the tests share one build folder, so that `core` is compiled once.
+/// Held during compilation: the tests share one build folder, so that `core` is compiled only once.
 pub fn compile_alone() -> MutexGuard<'static, ()> {
     static COMPILING: Mutex<()> = Mutex::new(());
     COMPILING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The compiler that the environment names, or else the first one found.
+/// The compiler named in the environment, or else the first one found.
 pub fn any_compiler() -> CompilerChoice {
     let named = std::env::var_os("CUDA_BUILDER_RUSTC").filter(|name| name != "none");
     named.map_or(CompilerChoice::Search, |rustc| CompilerChoice::Exactly { rustc: rustc.into(), cargo: None })
 }
 
-/// Builds with one architecture, unless this machine cannot: then says so and returns `None`.
+/// Builds for one architecture; if this machine cannot, prints a message and returns `None`.
 pub fn compile(builder: CudaBuilder) -> Option<Result<PtxFile, Error>> {
     let _alone = compile_alone();
     match builder.compiler(any_compiler()).build() {
@@ -133,7 +133,7 @@ impl Sample {
         self.write(name, &text.replace(old, new));
     }
 
-    /// A builder for this workspace on a machine that has no device compiler.
+    /// A builder for this workspace on a machine without a device compiler.
     pub fn builder(&self, policy: Policy) -> CudaBuilder {
         CudaBuilder::new(self.path("kernels"))
             .arch("sm_75")
@@ -144,7 +144,7 @@ impl Sample {
             .regenerate_command("make ptx")
     }
 
-    /// The beginning of the sources' hash, as the message about a stale file gives it.
+    /// The start of the sources' hash, from the message about a stale file.
     pub fn hash(&self) -> String {
         let header = "// crate: x\n// architecture: sm_75\n// source hash: 0\n// compiler: x\n// regenerate: x\n";
         self.write("kernels/ptx/sample-kernels.sm_75.ptx", header);

@@ -113,21 +113,21 @@ pub(crate) fn half_of_f32(value: f32) -> u16 {
     half::f16::from_f32(value).to_bits()
 }
 
-/// Reports an access to elements `index .. index + count` that is outside the array, or not aligned for loads of
-/// up to 16 bytes. Arrays on a GPU begin aligned, so only the index counts.
+/// Reports an access to elements `index .. index + count` that is outside the array, or not aligned for loads of up to
+/// 16 bytes. Arrays on a GPU begin aligned, so only the index matters.
 #[track_caller]
 fn check_bounds<T>(access: &'static str, length: u64, index: u64, count: u64) {
     if index >= length || length - index < count {
         warp_emulator::out_of_bounds(access, index + count - 1, length);
     }
     let alignment = (size_of::<T>() as u64 * count).min(16);
-    // A number of no bits is anywhere.
+    // A number without bits has any alignment.
     if alignment > 0 && !(index * size_of::<T>() as u64).is_multiple_of(alignment) {
         warp_emulator::misaligned(access, index, alignment as u32);
     }
 }
 
-/// Checks a load from an array that nobody writes.
+/// Checks a load from an array that no one writes.
 #[track_caller]
 pub(crate) fn check_read_only<T>(array: *const T, length: u64, index: u64, count: u64) {
     check_bounds::<T>("load", length, index, count);
@@ -151,28 +151,28 @@ pub(crate) fn check_access<T>(access: Access, array: *const T, length: u64, inde
 macro_rules! reads {
     ($type:ty, $one:ident, $streaming:ident, $two:ident, $four:ident, $apart:ident) => {
         pub(crate) unsafe fn $one(address: *const $type) -> $type {
-            // SAFETY: `check_bounds` saw that the element is inside the array. In a host's memory a number of two parts
-            // may begin where one part may.
+            // SAFETY: `check_bounds` checked that the element is inside the array. In host memory a number of two parts
+            // is aligned only like one part.
             unsafe { address.read_unaligned() }
         }
 
         pub(crate) unsafe fn $streaming(address: *const $type) -> $type {
-            // SAFETY: as for one.
+            // SAFETY: as for one element.
             unsafe { address.read_unaligned() }
         }
 
         pub(crate) unsafe fn $two(address: *const $type) -> [$type; 2] {
-            // SAFETY: `check_bounds` saw that both elements are inside the array; besides, as for one.
+            // SAFETY: `check_bounds` checked that both elements are inside the array; otherwise as for one.
             unsafe { address.cast::<[$type; 2]>().read_unaligned() }
         }
 
         pub(crate) unsafe fn $four(address: *const $type) -> [$type; 4] {
-            // SAFETY: `check_bounds` saw that all four elements are inside the array; besides, as for one.
+            // SAFETY: `check_bounds` checked that all four elements are inside the array; otherwise as for one.
             unsafe { address.cast::<[$type; 4]>().read_unaligned() }
         }
 
         pub(crate) unsafe fn $apart(address: *const $type, step: u64, count: u32, absent: $type) -> [$type; 4] {
-            // SAFETY: `check_bounds` saw that each element that is read is inside the array; besides, as for one.
+            // SAFETY: `check_bounds` checked that each element that is read is inside the array; otherwise as for one.
             let read = |number: u32| unsafe { address.add((u64::from(number) * step) as usize).read_unaligned() };
             [0, 1, 2, 3].map(|number| if number < count { read(number) } else { absent })
         }
@@ -215,7 +215,7 @@ macro_rules! atomics {
     };
 }
 
-// In float32, the GPU's units take subnormal numbers in global memory for 0 of the same sign, and give no others.
+// In float32, the GPU's units treat subnormal numbers in global memory as 0 of the same sign, and produce none.
 atomics!(f32, atomic_add_f32, |number: f32| if number.is_subnormal() { 0f32.copysign(number) } else { number });
 atomics!(f64, atomic_add_f64, std::convert::identity);
 
@@ -225,12 +225,12 @@ pub(crate) unsafe fn atomic_or(place: *mut u32, bits: u32) {
     unsafe { *place |= bits }
 }
 
-/// Lets other lanes go first. None may run between the check of an arrival and its counting: they are one step.
+/// Lets other lanes go first. None may run between the check of an arrival and its counting: the two are one step.
 pub(crate) fn before_arrival() {
     warp_emulator::interleave();
 }
 
-/// Lanes run one at a time, and the race detector takes an arrival for both a release and an acquire.
+/// Does nothing: lanes run one at a time, and the race detector treats an arrival as both a release and an acquire.
 pub(crate) unsafe fn acquire() {}
 
 pub(crate) unsafe fn count_up(place: *mut u32, limit: u32) -> u32 {
@@ -265,7 +265,7 @@ pub(crate) unsafe fn shared_compare_and_swap(offset: u32, expected: u32, new: u3
 
 #[track_caller]
 pub(crate) unsafe fn shared_peek(offset: u32) -> u32 {
-    // It changes nothing, and may come together with those that do.
+    // It changes nothing, and may run concurrently with those that do.
     warp_emulator::shared_compare_and_swap(offset, 0, 0)
 }
 
@@ -279,8 +279,8 @@ macro_rules! pairs {
         $shuffle_part:ident
     ) => {
         pub(crate) unsafe fn $load(address: *const [$type; 2]) -> [$type; 2] {
-            // SAFETY: `check_bounds` saw that the element is inside the array. In a host's memory it may begin where a part
-            // may.
+            // SAFETY: `check_bounds` checked that the element is inside the array. In host memory it is aligned only
+            // like a part.
             unsafe { address.read_unaligned() }
         }
 
@@ -327,7 +327,7 @@ macro_rules! pairs {
 pairs!(u32, load_pair_32, store_pair_32, shared_read_pair_32, shared_write_pair_32, shuffle_pair_32, shuffle_32);
 pairs!(u64, load_pair_64, store_pair_64, shared_read_pair_64, shared_write_pair_64, shuffle_pair_64, shuffle_64);
 
-/// Reports an access to shared memory that its size does not divide.
+/// Reports an access to shared memory whose offset is not a multiple of its size.
 #[track_caller]
 fn check_shared_alignment(access: &'static str, offset: u32, bytes: u32) {
     if !offset.is_multiple_of(bytes) {
@@ -335,7 +335,7 @@ fn check_shared_alignment(access: &'static str, offset: u32, bytes: u32) {
     }
 }
 
-/// Lanes run one at a time, and other devices there are none.
+/// Lanes run one at a time, and there are no other devices.
 pub(crate) unsafe fn publish(place: *mut u64, value: u64) {
     warp_emulator::interleave();
     // SAFETY: the address was checked, and lanes run one at a time.

@@ -1,11 +1,11 @@
-//! The primitives on the GPU: LLVM's NVVM intrinsics for what lanes do together (they are marked convergent),
+//! The primitives on the GPU: LLVM's NVVM intrinsics for collective operations of lanes (they are marked convergent),
 //! PTX for loads, stores and reductions with cache hints (asm! is not).
 
 use core::arch::{asm, global_asm, nvptx};
 
 pub(crate) use nvptx_index::*;
 
-/// What a thread does with memory that others may write: of interest to the emulator only.
+/// A thread's access to memory that others may write; only the emulator uses it.
 #[derive(Clone, Copy)]
 pub(crate) enum Access {
     Load,
@@ -90,8 +90,8 @@ pub(crate) fn lane_id() -> u32 {
 
 #[inline(always)]
 pub(crate) fn sync_threads() {
-    // SAFETY: a kernel that not every thread of a block takes here is wrong, but waits or goes on; it does not
-    // touch memory that it may not.
+    // SAFETY: a barrier that some threads of the block do not reach is an error, but the kernel then waits or
+    // continues; it accesses no forbidden memory.
     unsafe { nvptx::_syncthreads() }
 }
 
@@ -102,7 +102,7 @@ pub(crate) unsafe fn sync_warp(mask: u32) {
 }
 
 pub trait ShuffleMode {
-    /// The segment of `width` lanes, as the instruction wants it.
+    /// The segment of `width` lanes, encoded for the instruction.
     fn clamp(width: u32) -> u32;
     /// The instruction.
     unsafe fn shuffle(mask: u32, value: u32, operand: u32, clamp: u32) -> u32;
@@ -195,8 +195,8 @@ pub(crate) fn square_root(value: f64) -> f64 {
     unsafe { intrinsic_square_root(value) }
 }
 
-// The loads read what nobody writes while the kernel runs, so they are `pure` and `nomem`: the compiler may
-// batch them ahead of their use. Generic and global addresses are the same numbers on every GPU so far.
+// The loads read what no one writes while the kernel runs, so they are `pure` and `nomem`: the compiler may batch them
+// ahead of their use. Generic and global addresses are the same numbers on every GPU so far.
 macro_rules! reads {
     ($type:ident, $class:ident, $bits:literal, $one:ident, $streaming:ident, $two:ident, $apart:ident) => {
         #[inline(always)]
@@ -241,15 +241,15 @@ macro_rules! reads {
             [a, b]
         }
 
-        // One statement, so that no use of the first comes before the last is asked for, and with its own sums: kept from
-        // step to step of a loop, four addresses take so many registers that loads wait for each other.
+        // One statement, so that no use of the first comes before the last is requested, and with its own sums: kept
+        // across the steps of a loop, four addresses take so many registers that loads wait for each other.
         #[inline(always)]
         pub(crate) unsafe fn $apart(address: *const $type, step: u64, count: u32, absent: $type) -> [$type; 4] {
             let (a, b, c, d);
-            // SAFETY: the caller's promise; what is not there is not loaded.
+            // SAFETY: the caller's promise; elements from `count` on are not loaded.
             unsafe {
                 asm!(
-                    // No line is a brace alone: by those the end of a kernel is found.
+                    // No line is a brace alone, because such a line marks the end of a kernel.
                     "{{ .reg .b64 place; .reg .pred there;",
                     concat!("mov.b", $bits, " {a}, {absent};"),
                     concat!("mov.b", $bits, " {b}, {absent};"),
@@ -303,7 +303,7 @@ pub(crate) unsafe fn read_streaming_4x64(address: *const u64) -> [u64; 4] {
     [a, b, c, d]
 }
 
-// Numbers of 8 and 16 bits come in registers of 32 bits, and several at once as one number of as many bits.
+// Numbers of 8 and 16 bits are loaded into registers of 32 bits, and several at once as one wide number.
 macro_rules! narrow_reads {
     ($type:ident, $bits:literal, $one:ident, $streaming:ident, $apart:ident) => {
         #[inline(always)]
@@ -338,7 +338,7 @@ macro_rules! narrow_reads {
         #[inline(always)]
         pub(crate) unsafe fn $apart(address: *const $type, step: u64, count: u32, absent: $type) -> [$type; 4] {
             let (a, b, c, d): (u32, u32, u32, u32);
-            // SAFETY: the caller's promise; what is not there is not loaded.
+            // SAFETY: the caller's promise; elements from `count` on are not loaded.
             unsafe {
                 asm!(
                     "{{ .reg .b64 place; .reg .pred there;",
@@ -397,7 +397,7 @@ pub(crate) unsafe fn read_streaming_4x16(address: *const u16) -> [u16; 4] {
     [all as u16, (all >> 16) as u16, (all >> 32) as u16, (all >> 48) as u16]
 }
 
-/// The number of these bits, as an `f32`.
+/// The binary16 number with these bits, as an `f32`.
 #[inline(always)]
 pub(crate) fn half_to_f32(bits: u16) -> f32 {
     let value;
@@ -408,7 +408,7 @@ pub(crate) fn half_to_f32(bits: u16) -> f32 {
     value
 }
 
-/// The bits of the nearest number of binary16.
+/// The bits of the nearest binary16 number.
 #[inline(always)]
 pub(crate) fn half_of_f32(value: f32) -> u16 {
     let bits;
@@ -419,14 +419,14 @@ pub(crate) fn half_of_f32(value: f32) -> u16 {
     bits
 }
 
-// A number of two parts is moved by one instruction, of 8 or 16 bytes. Where it may begin: arrays begin at multiples of 256
-// bytes, and shared memory at one of 16, so its index and its offset say.
+// A number of two parts is moved by one instruction, of 8 or 16 bytes. It is aligned if its index or offset is, because
+// arrays begin at multiples of 256 bytes, and shared memory at a multiple of 16.
 macro_rules! pairs {
     (
         $type:ident, $class:ident, $bits:literal, $bytes:literal, $aligned:ident, $read:ident, $apart:ident, $load:ident,
         $store:ident, $shared_read:ident, $shared_write:ident, $shuffle:ident, $shuffle_part:ident
     ) => {
-        /// Two parts that one instruction moves.
+        /// Two parts that are moved by one instruction.
         #[repr(align($bytes))]
         struct $aligned([$type; 2]);
 
@@ -453,7 +453,7 @@ macro_rules! pairs {
             absent: [$type; 2],
         ) -> [[$type; 2]; 4] {
             let (a, b, c, d, e, f, g, h);
-            // SAFETY: the caller's promise; what is not there is not loaded.
+            // SAFETY: the caller's promise; elements from `count` on are not loaded.
             unsafe {
                 asm!(
                     "{{ .reg .b64 place; .reg .pred there;",
@@ -484,7 +484,7 @@ macro_rules! pairs {
 
         #[inline(always)]
         pub(crate) unsafe fn $load(address: *const [$type; 2]) -> [$type; 2] {
-            // SAFETY: the caller's promise; a whole number of elements behind the array's begin it is aligned.
+            // SAFETY: the caller's promise; a whole number of elements past the start of the array, it is aligned.
             unsafe { (*address.cast::<$aligned>()).0 }
         }
 
@@ -634,7 +634,7 @@ pub(crate) unsafe fn atomic_or(place: *mut u32, bits: u32) {
     }
 }
 
-/// Adds 1, wrapping from `limit` to 0, and returns the old value. Releases what this thread did before.
+/// Adds 1, wrapping from `limit` to 0, and returns the old value. Releases this thread's earlier accesses.
 #[inline(always)]
 pub(crate) unsafe fn count_up(place: *mut u32, limit: u32) -> u32 {
     let before;
@@ -649,21 +649,21 @@ pub(crate) unsafe fn count_up(place: *mut u32, limit: u32) -> u32 {
     before
 }
 
-/// Acquires what was released by those whose counting this thread has seen.
+/// Acquires what was released by the threads whose counting this thread has seen.
 #[inline(always)]
 pub(crate) unsafe fn acquire() {
     // SAFETY: a fence accesses no memory.
     unsafe { asm!("fence.acq_rel.gpu;", options(nostack)) };
 }
 
-/// Writes a number so that other GPUs that see it also see what this thread did before.
+/// Writes a number so that other GPUs that see it also see this thread's earlier writes.
 #[inline(always)]
 pub(crate) unsafe fn publish(place: *mut u64, value: u64) {
     // SAFETY: the caller's promise.
     unsafe { asm!("st.release.sys.global.u64 [{}], {};", in(reg64) place, in(reg64) value, options(nostack)) };
 }
 
-/// Reads a number that another GPU may write meanwhile, before whatever this thread reads afterwards.
+/// Reads a number that another GPU may write concurrently, before this thread's later reads.
 #[inline(always)]
 pub(crate) unsafe fn observe(place: *const u64) -> u64 {
     let value;
@@ -672,7 +672,7 @@ pub(crate) unsafe fn observe(place: *const u64) -> u64 {
     value
 }
 
-/// The same, without an order to what is read afterwards.
+/// Like [`observe`], without an order to later reads.
 #[inline(always)]
 pub(crate) unsafe fn load_coherent(place: *const u64) -> u64 {
     let value;

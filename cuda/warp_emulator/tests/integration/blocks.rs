@@ -58,7 +58,7 @@ fn a_forgotten_barrier_is_found() {
             })
             .is_err()
     });
-    // It passes only where lane 0 happens to run first of all.
+    // It passes only if lane 0 happens to run first.
     assert!(found.count() > 15);
 }
 
@@ -76,7 +76,7 @@ fn a_barrier_in_a_loop_keeps_the_rounds_apart() {
         }
         value
     });
-    // Passed round once, each value is back where it began.
+    // Passed round once, each value is back where it started.
     assert!(last.into_iter().eq((0..3).flat_map(|_| 0..70)));
 
     let statistics = Emulator::new(4).run("counts", grid, &|| (0..70).for_each(|_| block_barrier())).unwrap();

@@ -68,7 +68,7 @@ fn shuffle_operand_may_differ_among_lanes() {
 
 #[test]
 fn shuffle_width_may_differ_among_lanes() {
-    // The lower half reads the lane 1 of its four, the upper half that of its sixteen.
+    // The lower half reads lane 1 of its group of four, the upper half that of its group of sixteen.
     let read = results(&Emulator::new(3), block_of(32), || {
         let lane = position().lane();
         shuffle(Shuffle::Index, FULL, lane.into(), 1, if lane < 16 { 4 } else { 16 })
@@ -108,7 +108,7 @@ fn match_any_groups_equal_values() {
     let mut random = ChaCha8Rng::seed_from_u64(12);
     for case in 0..200 {
         let mask: u32 = random.random();
-        // Values that differ in the upper half only, too.
+        // Values that differ only in the upper half, too.
         let values: Vec<u64> = (0..32).map(|_| random.random_range(0..3) << 40 | random.random_range(0..2)).collect();
         let found = results(&Emulator::new(case), block_of(32), || {
             let lane = position().lane();
@@ -133,7 +133,7 @@ fn groups_with_disjoint_masks_meet_independently() {
             let group = group_of[lane as usize];
             let mask = mask_of(group);
             let mut sum = 0;
-            // The groups differ in how often they meet.
+            // The groups meet a different number of times.
             for _ in 0..rounds[group as usize] {
                 sum += shuffle(Shuffle::Index, mask, lane.into(), mask.trailing_zeros(), 32);
                 warp_barrier(mask);

@@ -26,7 +26,7 @@ fn in_planted_warp() -> bool {
 fn check(fault: &Fault, line: u32, lane: u32, kind: FaultKind) {
     assert_eq!(fault.kind, kind);
     assert_eq!((fault.block, fault.warp, fault.lane), (Some(3), Some(1), Some(lane)));
-    let location = fault.location.expect("a place in the source");
+    let location = fault.location.expect("the fault has a source location");
     assert!(location.file().ends_with("tests/integration/faults.rs"));
     assert_eq!(location.line(), line);
     assert!(!fault.to_string().contains('\n'));
@@ -328,7 +328,7 @@ fn invalid_grids() {
     assert!(matches!(fault.unwrap_err().kind, FaultKind::InvalidGrid { .. }));
 }
 
-/// A local of a lane, which meets other lanes when it is dropped.
+/// A local of a lane that meets other lanes when it is dropped.
 struct Local<'a> {
     dropped: &'a RefCell<Vec<u32>>,
 }
@@ -375,7 +375,7 @@ fn a_fault_cannot_be_caught_by_the_kernel() {
         if planted() {
             let caught = std::panic::catch_unwind(|| out_of_bounds("load", 0, 0));
             after.set(caught.is_err());
-            // The lane is at its end, so this unwinds again.
+            // The lane is ending, so this unwinds again.
             block_barrier();
             unreachable!("no lane goes on after a fault");
         }

@@ -1,4 +1,4 @@
-//! The tests in one program, so the library is linked once.
+//! All tests in one program, so that the library is linked only once.
 
 mod blocks;
 mod collectives;

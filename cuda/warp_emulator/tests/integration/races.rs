@@ -1,4 +1,4 @@
-//! Races planted on purpose, of every kind that there is, and what is none: whatever the schedule.
+//! Deliberate races of every kind, and code without races, whatever the schedule.
 
 use std::cell::UnsafeCell;
 
@@ -11,7 +11,7 @@ use warp_emulator::{
 const FULL: u32 = u32::MAX;
 const SCHEDULES: u64 = 60;
 
-/// An array in global memory: its elements are accessed as a kernel does it.
+/// An array in global memory whose elements are accessed as in a kernel.
 struct Array(UnsafeCell<[u32; 64]>);
 
 impl Array {
@@ -35,7 +35,7 @@ impl Array {
         self.access(Access::Store, index.into());
     }
 
-    /// Arrives at `index`; returns how many lanes have, this one included.
+    /// Arrives at `index`; returns the number of lanes that have arrived, including this one.
     #[track_caller]
     fn arrive(&self, index: u32) -> u32 {
         self.access(Access::Arrive, index.into());
@@ -78,7 +78,7 @@ fn run_on(grid: Grid, kernel: impl Fn(&Array)) -> Vec<Result<(), Fault>> {
         .collect()
 }
 
-/// In every schedule the kernel races, in `space` at `index`.
+/// Checks that the kernel races in every schedule, in `space` at `index`.
 #[track_caller]
 fn races(space: Space, index: u64, kernel: impl Fn(&Array)) {
     for (seed, result) in run(kernel).into_iter().enumerate() {
@@ -100,7 +100,7 @@ fn is_free_of_races(kernel: impl Fn(&Array)) {
     }
 }
 
-/// In most schedules the kernel races at element 10 or 11 of the array.
+/// Checks that the kernel races in most schedules, at element 10 or 11 of the array.
 #[track_caller]
 fn races_in_most_schedules(kernel: impl Fn(&Array)) {
     let at = |result: &Result<(), Fault>| match result {
@@ -116,7 +116,7 @@ fn lane() -> u32 {
     position().lane()
 }
 
-/// Stores to an array of elements that are `bytes` wide.
+/// Stores to an array whose elements are `bytes` wide.
 fn store_narrow(array: &Array, bytes: usize, index: u64) {
     // SAFETY: the index is inside the array; lanes run one at a time.
     unsafe {
@@ -135,7 +135,7 @@ fn neighbours_narrower_than_a_word_do_not_race() {
             let own = || store_narrow(&array, bytes, common::thread_in_grid() as u64);
             Emulator::new(seed).run("own", Grid { blocks: 2, threads_per_block: 48, shared_bytes: 0 }, &own).unwrap();
         }
-        // Two threads on each element; and written and read as what nobody writes, in one launch.
+        // Two threads per element; and elements written and read as read-only in one launch.
         let shared = || store_narrow(&array, bytes, common::thread_in_grid() as u64 / 2);
         let both = || {
             store_narrow(&array, bytes, common::thread_in_grid() as u64);
@@ -152,7 +152,7 @@ fn neighbours_narrower_than_a_word_do_not_race() {
 
 #[test]
 fn lanes_of_a_warp_in_global_memory() {
-    // Neighbours of a lane, a store and a load, with nothing or a shuffle in between.
+    // A store and a load by neighbouring lanes, with nothing or a shuffle in between.
     for between in [None, Some(Shuffle::Xor)] {
         races(Space::Global, 3, |array| {
             let first = position().block == 0 && position().warp() == 0;
@@ -216,10 +216,10 @@ fn a_warp_barrier_orders_its_mask_alone() {
     });
 }
 
-/// Lane 0 hands over to lane 1, and that one to lane 2.
+/// Lane 0 hands over to lane 1, and lane 1 to lane 2.
 #[test]
 fn order_is_handed_on() {
-    // Those who meet must do so at the same line.
+    // Lanes that meet must do so at the same line.
     let first = || warp_barrier(0b011);
     let second = || warp_barrier(0b110);
     is_free_of_races(|array| {
@@ -249,7 +249,7 @@ fn warps_of_a_block_in_shared_memory() {
             shared_store(0);
         }
     });
-    // A warp barrier is not enough.
+    // A warp barrier does not suffice.
     races(Space::Shared, 4 * 40, |_| {
         shared_store(position().thread);
         block_barrier();
@@ -318,7 +318,7 @@ fn blocks_in_global_memory() {
 fn atomic_operations_and_flags() {
     for access in [Access::AtomicAdd, Access::AtomicOr, Access::SetFlag, Access::Arrive] {
         is_free_of_races(|array| (0..4).for_each(|index| array.access(access, index)));
-        // With what is not atomic, of a lane, a warp or a block elsewhere.
+        // With a non-atomic access by another lane, warp or block.
         for (block, thread) in [(0, 1), (0, 33), (1, 0)] {
             for other in [Access::Load, Access::Store] {
                 races(Space::Global, 2, |array| {
@@ -335,7 +335,7 @@ fn atomic_operations_and_flags() {
     races(Space::Global, 1, |array| {
         array.access(if position().block == 0 { Access::SetFlag } else { Access::AtomicAdd }, 1);
     });
-    // Every thread adds, and one reads before all have come.
+    // Every thread adds, and one reads before all have added.
     races(Space::Global, 0, |array| {
         array.access(Access::AtomicAdd, 0);
         block_barrier();
@@ -359,7 +359,7 @@ fn atomic_operations_and_flags() {
             let mut now = [0; 4];
             shared_read(12, &mut now);
             let now = u32::from_ne_bytes(now);
-            // One of them was first, and stays.
+            // The first one stays.
             assert!(if now == 1 + position().thread { before == 0 } else { before == now });
         });
     });
@@ -379,8 +379,8 @@ fn atomic_operations_and_flags() {
     });
 }
 
-/// In each block, thread `writing` writes element 10 or 11, and after `meet` thread `arriving` arrives. In the block that
-/// arrives last, the warp of that thread calls `tell`, and its lanes in `reading` read both elements.
+/// In each block, thread `writing` writes element 10 or 11, and after `meet` thread `arriving` arrives. In the block
+/// that arrives last, the warp of that thread calls `tell`, and its lanes in `reading` read both elements.
 fn last_reads(array: &Array, [writing, arriving]: [u32; 2], meet: fn(), tell: fn(), reading: u32) {
     let thread = position().thread;
     if thread == writing {
@@ -406,11 +406,11 @@ fn arrivals_order_what_was_before_them_with_what_comes_after_later_ones() {
     }
     is_free_of_races(|array| last_reads(array, [33, 40], warp_meets, warp_meets, FULL));
     is_free_of_races(|array| last_reads(array, [40, 40], || (), || (), 1 << 8));
-    // Without what tells who arrives that it was written, and who reads that all have arrived.
+    // Without the barrier that orders the write before the arrival, or the one that orders the reads after it.
     races_in_most_schedules(|array| last_reads(array, [0, 32], || (), warp_meets, FULL));
     races_in_most_schedules(|array| last_reads(array, [33, 32], || (), warp_meets, FULL));
     races_in_most_schedules(|array| last_reads(array, [0, 32], block_barrier, || (), FULL - 1));
-    // What is written after the arrival, and who reads without one.
+    // Writes after the arrival, and reads without one.
     races_in_most_schedules(|array| {
         if position().thread == 5 {
             let last = array.arrive(0) == 2;
@@ -429,7 +429,7 @@ fn arrivals_order_what_was_before_them_with_what_comes_after_later_ones() {
     });
 }
 
-/// Of many accesses to a word few are kept. Those that were left out may not have arrived.
+/// Only few of many accesses to a word are kept. Those that were left out may not have arrived.
 #[test]
 fn arrivals_do_not_hide_who_did_not_arrive() {
     for access in [Access::Load, Access::AtomicAdd] {
@@ -481,7 +481,7 @@ fn what_was_forgotten_must_be_written_before_it_is_read() {
     let (before, inside) = numbers.split_at_mut(2);
     let memory = [inside[0].to_ne_bytes(), inside[1].to_ne_bytes()].concat();
     assert_eq!(memory.len(), 16);
-    // SAFETY: every pattern of bits is a number.
+    // SAFETY: every bit pattern is a number.
     emulator.forget(unsafe { std::slice::from_raw_parts_mut(inside.as_mut_ptr().cast(), 16) }, Contents::Float64);
     let mark = inside[0];
     assert!(mark.is_nan());
@@ -508,10 +508,10 @@ fn what_was_forgotten_must_be_written_before_it_is_read() {
         access(Access::Load, 4);
     })
     .unwrap();
-    // Another memory in the same place, which the host has written.
+    // Other memory in the same place, written by the host.
     numbers[2] = 2.0;
     run(&|| access(Access::Load, 2)).unwrap();
-    // What a kernel has written is known by that, whatever it is.
+    // A kernel's write is recognized whatever it writes.
     numbers[2] = mark;
     assert!(run(&|| access(Access::Load, 2)).is_err());
     run(&|| {

@@ -89,7 +89,7 @@ fn no_more_blocks_are_resident_than_allowed() {
 
 #[test]
 fn interleave_lets_others_in_between() {
-    // A load and a store with others in between lose additions.
+    // A load and a store with other lanes in between lose additions.
     let lost = (0..20).filter(|&seed| {
         let sum = Cell::new(0);
         Emulator::new(seed)
@@ -143,7 +143,7 @@ fn a_warp_that_spins_is_stopped() {
         assert_eq!((fault.block, fault.warp, fault.lane), (Some(2), Some(1), None));
         assert_eq!(fault.to_string(), "kernel spin: block 2, warp 1: no end after 1000 steps of the warp");
     }
-    // Just enough steps for one that ends.
+    // Just enough steps for a kernel that ends.
     let ends = || (0..9).for_each(|_| interleave());
     assert!(Emulator::new(1).with_step_limit(10).run("ends", grid, &ends).is_ok());
     assert!(Emulator::new(1).with_step_limit(9).run("ends", grid, &ends).is_err());
@@ -216,7 +216,7 @@ fn one_emulator_serves_several_threads() {
 fn a_run_inside_a_lane_is_refused() {
     let refused = results(&Emulator::new(0), block_of(2), || {
         let fault = Emulator::new(1).run("inner", block_of(1), &|| ()).unwrap_err();
-        // The outer run goes on.
+        // The outer run continues.
         warp_barrier(0b11);
         fault
     });
@@ -248,9 +248,9 @@ fn outside_of_a_lane_the_functions_panic() {
     for function in [|| assert_eq!(position().lane(), 0), block_barrier, interleave, || warp_barrier(1)] {
         let payload = catch_unwind(function).unwrap_err();
         let message = payload.downcast_ref::<&str>().unwrap();
-        assert_eq!(*message, "called from outside of a lane of the warp emulator");
+        assert_eq!(*message, "called from outside a lane of the warp emulator");
     }
-    // Also after a run has ended with a fault.
+    // The same holds after a run has ended with a fault.
     fault(block_of(1), || out_of_bounds("load", 0, 0));
     assert!(catch_unwind(position).is_err());
 }

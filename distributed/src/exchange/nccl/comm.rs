@@ -13,20 +13,20 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::transport::Transport;
 
-/// How often the watchdog looks.
+/// Interval between the watchdog's checks.
 const LOOKS: Duration = Duration::from_millis(5);
 
-/// Between two questions whether a call is done.
+/// Interval between checks whether a call has finished.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// How long a rank waits for the others to end theirs, too, at most.
+/// Longest time that a rank waits for the others to close theirs, too.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// How long the report of another rank's failure may take, of which this one sees that its GPU is gone.
+/// Longest time until another rank's failure is reported, after this one has seen that the other's GPU is gone.
 const REPORT: Duration = Duration::from_secs(1);
 
-/// A communicator of NCCL on the GPU of this rank. While it exists a thread looks after what is under way: it gives up when a
-/// rank has failed, NCCL has, or an exchange takes longer than ranks may be silent.
+/// A communicator of NCCL on this rank's GPU. While it exists, a thread supervises exchanges in flight: it aborts when a
+/// rank or NCCL has failed, or an exchange takes longer than ranks may be silent.
 pub struct Comm {
     shared: Arc<Shared>,
     watchdog: Option<JoinHandle<()>>,
@@ -35,15 +35,15 @@ pub struct Comm {
 struct Shared {
     library: &'static Library,
     transport: Arc<dyn Transport>,
-    /// Held during each call with it.
+    /// Locked during each call with it.
     state: Mutex<State>,
-    /// What is under way, of each exchange.
+    /// The exchanges in flight.
     flights: Mutex<Vec<Weak<Flights>>>,
 }
 
 enum State {
     Open(Handle),
-    /// Given up, and why.
+    /// Aborted, with the reason.
     Aborted(String),
     Closed,
 }
@@ -51,10 +51,10 @@ enum State {
 #[derive(Clone, Copy)]
 struct Handle(RawComm);
 
-// SAFETY: the library takes calls with a communicator from any thread, one after the other.
+// SAFETY: the library accepts calls with a communicator from any thread, one at a time.
 unsafe impl Send for Handle {}
 
-/// Elements on their way: the other rank, the address on this GPU, and the bytes.
+/// Elements in transit: the other rank, the address on this GPU, and the size in bytes.
 pub struct Message {
     pub rank: usize,
     pub address: u64,
@@ -62,11 +62,11 @@ pub struct Message {
 }
 
 impl Comm {
-    /// The communicator of all ranks, which make it together; the GPU's context is the current one.
+    /// Creates the communicator of all ranks, which must make it together; the GPU's context must be current.
     pub fn new(communicator: &Communicator, library: &'static Library, side: &SideStream) -> Result<Self, Error> {
         let mut id = UniqueId([0; 128]);
         if communicator.rank() == 0 {
-            // SAFETY: a place for an identity.
+            // SAFETY: a valid pointer to an identity.
             library.check("ncclGetUniqueId", unsafe { (library.get_unique_id)(&mut id) })?;
         }
         let bytes = communicator.broadcast(0, &id.0)?;
@@ -75,7 +75,7 @@ impl Comm {
         side.enter()?;
         let mut raw: RawComm = std::ptr::null_mut();
         let (rank, ranks) = (communicator.rank() as c_int, communicator.ranks() as c_int);
-        // SAFETY: a place for a communicator, and settings that are read before the call returns.
+        // SAFETY: a valid pointer to a communicator, and settings that are read before the call returns.
         let status = unsafe { (library.comm_init)(&mut raw, ranks, id, rank, &mut Config::not_blocking()) };
         if status != IN_PROGRESS {
             library.check("ncclCommInitRankConfig", status)?;
@@ -96,7 +96,7 @@ impl Comm {
         Ok(comm)
     }
 
-    /// Has the watchdog look after what is under way of an exchange.
+    /// Adds an exchange to those that the watchdog supervises.
     pub fn look_after(&self, flights: &Arc<Flights>) {
         let mut all = lock(&self.shared.flights);
         all.retain(|flights| flights.strong_count() > 0);
@@ -106,15 +106,15 @@ impl Comm {
     /// Queues messages to and from other ranks on a stream.
     ///
     /// # Safety
-    /// Each message is at the address of that many bytes of this GPU's memory, which stay until the stream has come that
-    /// far, and nothing else writes what is sent or uses what comes until then.
+    /// The address of each message must be that of `bytes` bytes of this GPU's memory, which must stay allocated until the
+    /// stream has reached the messages; until then nothing else may write the sent bytes or use the received ones.
     pub unsafe fn exchange(&self, side: &SideStream, to: &[Message], from: &[Message]) -> Result<(), Error> {
         side.enter()?;
         let Shared { library, .. } = &*self.shared;
         {
             let state = lock(&self.shared.state);
             let Handle(raw) = self.shared.handle(&state)?;
-            // SAFETY: a group of calls with a communicator that is there; the rest is the caller's promise.
+            // SAFETY: a group of calls with an open communicator; the caller ensures the rest.
             unsafe {
                 library.check("ncclGroupStart", (library.group_start)())?;
                 let mut queued = Ok(());
@@ -137,14 +137,14 @@ impl Comm {
         self.shared.until_done("ncclGroupEnd")
     }
 
-    /// An error if it was given up.
+    /// Returns an error if it was aborted.
     pub fn check(&self) -> Result<(), Error> {
         self.shared.handle(&lock(&self.shared.state)).map(drop)
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is in them is whole between any two calls.
+    // Their contents are consistent between any two calls.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -153,7 +153,7 @@ impl Shared {
         match state {
             State::Open(handle) => Ok(*handle),
             State::Aborted(reason) => {
-                // What another rank has said, if any has.
+                // Prefer another rank's report, if there is one.
                 self.transport.check()?;
                 Err(Error::Nccl { function: "the watchdog", reason: reason.clone() })
             }
@@ -161,17 +161,17 @@ impl Shared {
         }
     }
 
-    /// An error unless a call was successful so far.
+    /// Returns an error unless a call has succeeded so far.
     fn accepted(&self, function: &'static str, status: Status) -> Result<(), Error> {
         if status == IN_PROGRESS { Ok(()) } else { self.library.check(function, status) }
     }
 
-    /// What has become of the last call; none while it is not done.
+    /// Returns the outcome of the last call; `None` while it is in progress.
     fn outcome(&self, function: &'static str) -> Result<Option<()>, Error> {
         let state = lock(&self.state);
         let Handle(raw) = self.handle(&state)?;
         let mut status = SUCCESS;
-        // SAFETY: the communicator is there, and a place for a number.
+        // SAFETY: the communicator is open, and the pointer to a number is valid.
         self.library.check("ncclCommGetAsyncError", unsafe { (self.library.comm_error)(raw, &mut status) })?;
         match status {
             IN_PROGRESS => Ok(None),
@@ -179,7 +179,7 @@ impl Shared {
         }
     }
 
-    /// Waits on the host until the last call is done, unless a rank fails or it takes longer than ranks may be silent.
+    /// Blocks until the last call has finished, a rank fails, or it takes longer than ranks may be silent.
     fn until_done(&self, function: &'static str) -> Result<(), Error> {
         let begin = Instant::now();
         loop {
@@ -197,7 +197,7 @@ impl Shared {
         }
     }
 
-    /// What a rank has reported, if one does in time, instead of what NCCL says of it.
+    /// Returns another rank's report, if it arrives in time, instead of NCCL's error.
     fn reported(&self, error: Error) -> Error {
         let begin = Instant::now();
         while begin.elapsed() < REPORT {
@@ -209,7 +209,7 @@ impl Shared {
         error
     }
 
-    /// Why what is under way should be given up, if it should.
+    /// Returns the reason for aborting the exchanges in flight, if there is one.
     fn trouble(&self) -> Option<Error> {
         if let Err(error) = self.transport.check() {
             return Some(error);
@@ -221,7 +221,7 @@ impl Shared {
         flights.iter().find_map(|flights| flights.trouble(&*self.transport))
     }
 
-    /// What the watchdog does.
+    /// The watchdog's loop.
     fn watch(&self) {
         while matches!(*lock(&self.state), State::Open(_)) {
             if let Some(error) = self.trouble() {
@@ -232,11 +232,11 @@ impl Shared {
         }
     }
 
-    /// Gives up, so that nothing on the GPU waits for another rank any more, and tells the others.
+    /// Aborts, so that nothing on the GPU waits for another rank any more, and informs the others.
     fn abort(&self, error: &Error) {
         let mut state = lock(&self.state);
         let State::Open(Handle(raw)) = *state else { return };
-        // SAFETY: the communicator is there, and nobody uses it afterwards. What that returns changes nothing.
+        // SAFETY: the communicator is open, and is never used afterwards. The status is irrelevant.
         unsafe { (self.library.comm_abort)(raw) };
         *state = State::Aborted(error.to_string());
         drop(state);
@@ -246,7 +246,7 @@ impl Shared {
         }
     }
 
-    /// Ends the communicator together with the others, or by itself where they do not.
+    /// Closes the communicator together with the others, or alone if they do not.
     fn close(&self) {
         let mut state = lock(&self.state);
         let State::Open(Handle(raw)) = *state else { return };
@@ -254,19 +254,19 @@ impl Shared {
         drop(state);
         let begin = Instant::now();
         let limit = self.transport.timeout().map_or(FAREWELL, |timeout| timeout.min(FAREWELL));
-        // SAFETY: the communicator is there, and nobody else uses it since its state is another one.
+        // SAFETY: the communicator is valid, and its state keeps others from using it.
         let status = unsafe { (self.library.comm_finalize)(raw) };
         let mut status = if status == SUCCESS { IN_PROGRESS } else { status };
         while status == IN_PROGRESS && begin.elapsed() < limit && self.transport.check().is_ok() {
             let mut now = SUCCESS;
-            // SAFETY: as above, and a place for a number.
+            // SAFETY: as above, and the pointer to a number is valid.
             let asked = unsafe { (self.library.comm_error)(raw, &mut now) };
             status = if asked == SUCCESS { now } else { asked };
             if status == IN_PROGRESS {
                 thread::sleep(PAUSE);
             }
         }
-        // SAFETY: as above, and nobody uses it afterwards.
+        // SAFETY: as above, and it is never used afterwards.
         unsafe { if status == SUCCESS { (self.library.comm_destroy)(raw) } else { (self.library.comm_abort)(raw) } };
     }
 }
@@ -276,7 +276,7 @@ impl Drop for Comm {
         self.shared.close();
         if let Some(watchdog) = self.watchdog.take() {
             watchdog.thread().unpark();
-            // It does not panic, and there would be nothing to do about it.
+            // It does not panic, and nothing could be done about it.
             let _ = watchdog.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Exchanges that were queued and are not done yet.
+//! Exchanges that were queued and have not finished.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -9,16 +9,16 @@ use host::executor::{Cuda, Mark, SideStream};
 use crate::error::Error;
 use crate::transport::Transport;
 
-/// Exchanges that may be queued at a time.
+/// Largest number of queued exchanges.
 const MOST: u64 = 64;
 
-/// Between two looks of a rank that has queued so many.
+/// Interval between checks when this number is queued.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A mark behind each exchange that is under way.
+/// One mark after each exchange in flight.
 pub struct Flights {
     marks: Vec<Mark>,
-    /// The ranks that elements come from or go to.
+    /// The ranks that elements are received from or sent to.
     neighbours: Vec<usize>,
     count: Mutex<Count>,
 }
@@ -26,7 +26,7 @@ pub struct Flights {
 struct Count {
     queued: u64,
     done: u64,
-    /// When an exchange was done, or queued while none was under way.
+    /// When an exchange last finished, or was queued while none was in flight.
     moved: Instant,
 }
 
@@ -50,7 +50,7 @@ impl Flights {
         &self.marks[(number % MOST) as usize]
     }
 
-    /// Waits until another exchange may be queued: never, where the GPU is not far behind.
+    /// Blocks until another exchange may be queued: not at all, unless the GPU is far behind.
     pub fn make_room(&self, check: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
         loop {
             let count = self.count()?;
@@ -63,7 +63,7 @@ impl Flights {
         }
     }
 
-    /// Takes down that an exchange was queued, and sets a mark behind it.
+    /// Records a queued exchange, and sets a mark after it.
     pub fn queued(&self, side: &SideStream) -> Result<(), Error> {
         let mut count = self.count()?;
         side.set(self.mark(count.queued))?;
@@ -74,9 +74,9 @@ impl Flights {
         Ok(())
     }
 
-    /// Why what is under way will not be done, if that is known: a neighbour has ended, or it takes too long.
+    /// Returns the reason why exchanges in flight will not finish, if known: a neighbour has ended, or they take too long.
     pub fn trouble(&self, transport: &dyn Transport) -> Option<Error> {
-        // Before the look at what is done.
+        // Before reading the count.
         let ended = self.neighbours.iter().copied().find(|&rank| transport.has_ended(rank));
         let after = match self.count() {
             Ok(count) if count.queued > count.done => count.moved.elapsed(),
@@ -85,7 +85,7 @@ impl Flights {
         };
         let rank = transport.rank();
         if let Some(ended) = ended.filter(|_| after > ENDED) {
-            let reason = format!("it ended while rank {rank} waited for elements of it");
+            let reason = format!("it ended while rank {rank} waited for its elements");
             return Some(Error::Rank { rank: ended, reason, heard: false });
         }
         let timeout = transport.timeout().filter(|&timeout| after >= timeout)?;
@@ -102,5 +102,5 @@ impl Flights {
     }
 }
 
-/// How long what a rank has sent before it ended may take to come.
+/// Longest time until elements arrive that a rank has sent before it ended.
 const ENDED: Duration = Duration::from_secs(2);

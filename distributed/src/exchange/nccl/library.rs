@@ -1,4 +1,4 @@
-//! The library itself: found when it is needed, and what is called of it.
+//! The library itself, loaded on demand, and its functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -8,12 +8,12 @@ use crate::error::Error;
 /// A communicator of the library.
 pub type RawComm = *mut c_void;
 
-/// What ranks find each other by.
+/// The identity by which ranks find each other.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct UniqueId(pub [u8; 128]);
 
-/// `ncclConfig_t` as of NCCL 2.17; later versions take it by its size and version.
+/// `ncclConfig_t` as of NCCL 2.17; later versions accept it by its size and version.
 #[repr(C)]
 pub struct Config {
     size: usize,
@@ -27,11 +27,11 @@ pub struct Config {
     split_share: c_int,
 }
 
-/// A setting that is left to the library.
+/// A setting left to the library.
 const UNDEFINED: c_int = c_int::MIN;
 
 impl Config {
-    /// Calls return before they are done, so that nothing waits for a rank that is dead.
+    /// Calls return before they have finished, so that nothing waits for a dead rank.
     pub fn not_blocking() -> Self {
         Self {
             size: size_of::<Self>(),
@@ -49,28 +49,28 @@ impl Config {
 
 /// `ncclResult_t`.
 pub type Status = c_int;
-/// Done.
+/// Finished.
 pub const SUCCESS: Status = 0;
-/// Not done yet.
+/// Not finished yet.
 pub const IN_PROGRESS: Status = 7;
 /// `ncclUint8`.
 pub const BYTES: c_int = 1;
 
-/// The oldest version whose communicators need not block, and take this [`Config`].
+/// The oldest version whose communicators can be non-blocking, and that accepts this [`Config`].
 const OLDEST: c_int = 21_700;
 
-/// Where the library may be.
+/// File names of the library.
 const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 
-/// Declares the functions that are looked for.
+/// Declares the functions to be loaded.
 macro_rules! functions {
     ($($field:ident = $name:literal ($($argument:ty),*);)*) => {
-        /// The functions of a library that was found.
+        /// The functions of a loaded library.
         pub struct Library {
             version: c_int,
             $(pub $field: unsafe extern "C" fn($($argument),*) -> Status,)*
             pub error_string: unsafe extern "C" fn(Status) -> *const c_char,
-            // The functions are there as long as it.
+            // The functions are valid while it is loaded.
             _loaded: libloading::Library,
         }
 
@@ -103,7 +103,7 @@ functions! {
     receive = "ncclRecv" (*mut c_void, usize, c_int, c_int, RawComm, *mut c_void);
 }
 
-/// The library of this process, or why it cannot be used, in one line.
+/// Returns the library of this process, or the reason why it cannot be used, on one line.
 pub fn library() -> Result<&'static Library, String> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     LIBRARY.get_or_init(|| load(&NAMES)).as_ref().map_err(String::clone)
@@ -111,16 +111,16 @@ pub fn library() -> Result<&'static Library, String> {
 
 fn load(names: &[&str]) -> Result<Library, String> {
     let loaded = names.iter().find_map(|name| {
-        // SAFETY: loading runs the library's own initialization, which asks nothing of its callers.
+        // SAFETY: loading runs the library's own initialization, which has no preconditions.
         unsafe { libloading::Library::new(*name) }.ok()
     });
     let Some(loaded) = loaded else {
-        let folder = "LD_LIBRARY_PATH must have its folder if the system does not know it";
+        let folder = "LD_LIBRARY_PATH must contain its folder unless it is in the system's search path";
         return Err(format!("{} cannot be loaded; {folder}", names.first().unwrap_or(&"")));
     };
     let mut library = Library::of(loaded)?;
     let mut version = 0;
-    // SAFETY: a place for a number.
+    // SAFETY: a valid pointer to a number.
     let status = unsafe { (library.get_version)(&mut version) };
     if status != SUCCESS || version < OLDEST {
         return Err(format!("the libnccl that is installed is {}, and 2.17 or newer is needed", in_words(version)));
@@ -129,27 +129,27 @@ fn load(names: &[&str]) -> Result<Library, String> {
     Ok(library)
 }
 
-/// A version as people write it.
+/// Returns a version in its usual notation.
 fn in_words(version: c_int) -> String {
     format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
 }
 
 impl Library {
-    /// The version, such as 2.28.3.
+    /// Returns the version, such as 2.28.3.
     pub fn version(&self) -> String {
         in_words(self.version)
     }
 
-    /// An error unless a call was successful.
+    /// Returns an error unless a call has succeeded.
     pub fn check(&self, function: &'static str, status: Status) -> Result<(), Error> {
         if status == SUCCESS {
             return Ok(());
         }
-        // SAFETY: the function takes any number, and returns a text that stays.
+        // SAFETY: the function accepts any number, and returns a static text.
         let text = unsafe { (self.error_string)(status) };
         let reason = match text.is_null() {
             true => format!("error {status}"),
-            // SAFETY: a text that ends with 0.
+            // SAFETY: a text that ends with a NUL.
             false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
         };
         Err(Error::Nccl { function, reason })
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn an_absent_library_is_said_in_one_line() {
         let reason = load(&["libnccl-that-is-nowhere.so.2"]).err().unwrap();
-        let folder = "LD_LIBRARY_PATH must have its folder if the system does not know it";
+        let folder = "LD_LIBRARY_PATH must contain its folder unless it is in the system's search path";
         assert_eq!(reason, format!("libnccl-that-is-nowhere.so.2 cannot be loaded; {folder}"));
         if let Err(reason) = library() {
             assert!(reason.contains("libnccl") && !reason.contains('\n'), "{reason}");
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_library_without_the_functions_is_refused() {
-        // The C library is on every machine on which this library could be.
+        // The C library exists on every machine that can have this library.
         match load(&["libc.so.6"]) {
             Err(reason) => assert_eq!(reason, "the libnccl that is installed has no ncclGetVersion"),
             Ok(_) => panic!("the C library has NCCL's functions"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_and_the_configuration_are_the_librarys() {
+    fn versions_and_the_configuration_match_the_library() {
         assert_eq!(in_words(22_803), "2.28.3");
         assert_eq!((size_of::<Config>(), size_of::<UniqueId>()), (48, 128));
     }

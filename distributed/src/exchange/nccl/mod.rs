@@ -1,4 +1,4 @@
-//! By NVIDIA's library NCCL, which is looked for when it is needed.
+//! Exchange by NVIDIA's library NCCL, which is loaded on demand.
 #![allow(unsafe_code, reason = "it calls NCCL")]
 
 mod comm;
@@ -23,12 +23,12 @@ use comm::{Comm, Message};
 use flights::Flights;
 use library::library;
 
-/// The version of the library, or why it cannot be used.
+/// Returns the version of the library, or the reason why it cannot be used.
 pub(super) fn version() -> Result<String, String> {
     library().map(library::Library::version)
 }
 
-/// An exchange by NCCL, or why there is none: the same on all ranks, which call it together.
+/// An exchange by NCCL, or the reason why there is none: the same on all ranks, which must call it together.
 pub(super) type Found<T> = Result<Chosen<T, Cuda>, String>;
 
 /// Looks for NCCL, and makes an exchange.
@@ -46,10 +46,10 @@ pub(super) fn exchange<T: Scalar>(
     let identities = communicator.all_gather(&cuda.identity()?)?;
     for (rank, identity) in identities.iter().enumerate() {
         if let Some(other) = identities[..rank].iter().position(|other| other == identity) {
-            return Ok(Err(format!("ranks {other} and {rank} share a GPU, which NCCL refuses")));
+            return Ok(Err(format!("ranks {other} and {rank} share a GPU, which NCCL does not support")));
         }
     }
-    // No rank's library is missing.
+    // No rank's library is missing here.
     let Ok(library) = library else { return Ok(Err("the library is missing".into())) };
     let side = Arc::new(SideStream::new(cuda)?);
     let comm = communicator.kept(|| Comm::new(communicator, library, &side), &cuda.identity()?)?;
@@ -81,11 +81,11 @@ struct Nccl<T: Scalar> {
     packing: Packing,
     to: Vec<(usize, usize)>,
     from: Vec<(usize, usize)>,
-    /// One for each number of vectors that were multiplied so far.
+    /// One per number of vectors multiplied so far.
     lanes: Vec<Lane<T>>,
 }
 
-/// The arrays of an exchange of some number of vectors.
+/// The arrays for exchanging a given number of vectors.
 struct Lane<T: Scalar> {
     vectors: usize,
     outgoing: CudaBuffer<T>,
@@ -94,7 +94,7 @@ struct Lane<T: Scalar> {
     from: Vec<Message>,
 }
 
-/// The messages for the parts of an array, one for each vector and rank.
+/// Returns the messages for the parts of an array, one per vector and rank.
 fn messages<T: Scalar>(array: &CudaBuffer<T>, vectors: usize, ranks: &[(usize, usize)]) -> Result<Vec<Message>, Error> {
     let mut messages = with_capacity(vectors.saturating_mul(ranks.len()))?;
     let mut first = 0;
@@ -126,21 +126,21 @@ impl<T: Scalar> Nccl<T> {
 
 impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
     fn exchange(&mut self, product: Product<'_, T, Cuda>, watch: Watch<'_, Cuda>) -> Result<(), Error> {
-        // Others do not repeat what a recording repeats.
+        // Other ranks do not repeat what a recording repeats.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         self.flights.make_room(|| self.comm.check())?;
         let place = self.lane(product.vectors)?;
         let Self { cuda, side, comm, flights, packing, lanes, .. } = self;
         let Lane { outgoing, received, to, from, .. } = &mut lanes[place];
-        // What was sent last has gone: the executor has waited for that exchange, and the packing comes after it.
+        // The last elements were sent: the executor has waited for that exchange, and the packing follows it.
         multiply_beside((cuda, packing, side), product, outgoing, watch, |watch| {
             if let Some(watch) = watch {
                 watch.set(Step::Exchange, 0, mark_on(cuda, side)?);
             }
             if !to.is_empty() || !from.is_empty() {
-                // SAFETY: the messages are parts of the lane's arrays, which stay until the stream is done, by `drop`. They
-                // come after the packing and after the last product, and the executor uses them again behind all that the
-                // second stream does meanwhile.
+                // SAFETY: the messages are parts of the lane's arrays, which `drop` keeps until the stream has finished.
+                // They follow the packing and the last product, and the executor uses the arrays again only after
+                // everything that the second stream does meanwhile.
                 unsafe { comm.exchange(side, to, from)? };
             }
             flights.queued(side)?;
@@ -158,7 +158,7 @@ impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
 
 impl<T: Scalar> Drop for Nccl<T> {
     fn drop(&mut self) {
-        // Where waiting fails, the context is gone with what was queued. The watchdog sees to it that it ends.
+        // If waiting fails, the context is gone with the queued work. The watchdog ensures that it ends.
         let _ = self.side.synchronize();
     }
 }

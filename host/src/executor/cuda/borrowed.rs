@@ -22,17 +22,17 @@ use crate::interop::Index;
 use crate::memory::Element;
 use crate::real::Scalar;
 
-/// Row offsets or column indices in a GPU's memory, by the address of the first one.
+/// Row offsets or column indices in a GPU's memory, given by the address of the first.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceIndices {
-    /// Of type `u32`, or `i32`.
+    /// Of type `u32` or `i32`.
     Narrow(u64),
-    /// Of type `u64`, or `i64`.
+    /// Of type `u64` or `i64`.
     Wide(u64),
 }
 
-/// A matrix in CSR whose arrays are in a GPU's memory, by the addresses of their first elements. That of an array without
-/// elements may be anything.
+/// A CSR matrix whose arrays are in a GPU's memory, given by the addresses of their first elements. The address of an empty
+/// array is ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceCsr {
     /// Number of rows.
@@ -41,7 +41,7 @@ pub struct DeviceCsr {
     pub columns: usize,
     /// Number of stored entries.
     pub entries: usize,
-    /// Where each row begins, counted from 0, and where the last one ends: rows + 1 numbers.
+    /// Zero-based start of each row, followed by the end of the last one: rows + 1 numbers.
     pub row_offsets: DeviceIndices,
     /// The column of each entry.
     pub column_indices: DeviceIndices,
@@ -49,17 +49,17 @@ pub struct DeviceCsr {
     pub values: u64,
 }
 
-/// Contexts, streams and arrays that the caller owns: each function that takes one is unsafe, for neither this
-/// library nor the driver can know what a handle or an address will mean later.
+/// Contexts, streams and arrays owned by the caller. Every function that takes one is unsafe, for neither this library
+/// nor the driver can know what a handle or an address will refer to later.
 impl Cuda {
-    /// An executor in a context and on a stream of the caller: what is queued here comes after what the caller has
-    /// queued there, and before what it queues there later. `context` is a `CUcontext`, or NULL for the one that is the
-    /// calling thread's current one, and `stream` a `CUstream` of it, or a `cudaStream_t`, which is the same. NULL and 1 are
-    /// the legacy default stream. 2 is the default stream of the calling thread; then every call that queues something is
-    /// an error on other threads.
+    /// An executor in the caller's context and on the caller's stream: its work comes after everything already queued on the
+    /// stream, and before everything queued there later. `context` is a `CUcontext`, or NULL for the calling thread's
+    /// current context; `stream` is one of its `CUstream`s, or a `cudaStream_t`, which is the same. NULL and 1 are the
+    /// legacy default stream. 2 is the calling thread's default stream; every call from another thread that queues something
+    /// is then an error.
     ///
-    /// The executor destroys neither. Its own are the memory that it allocates, the kernels, and a stream that launches are
-    /// recorded on. Each call makes the context the calling thread's current one. A device's primary context is retained.
+    /// The executor destroys neither. It owns only the memory that it allocates, the kernels, and a stream on which launches
+    /// are recorded. Each call makes the context the calling thread's current one. A device's primary context is retained.
     ///
     /// ```no_run
     /// use host::executor::{Cuda, Executor};
@@ -79,14 +79,14 @@ impl Cuda {
     /// ```
     ///
     /// # Errors
-    /// When no context is given and none is current, the stream is one of another context, or the GPU is too old for the
-    /// kernels; where the driver notices, also for a handle that means nothing.
+    /// When no context is given and none is current, the stream belongs to another context, or the GPU is too old for the
+    /// kernels; also for an invalid handle, if the driver detects it.
     ///
     /// # Safety
-    /// Context and stream exist until all handles of the executor, its plans and its arrays are dropped and what they
-    /// queued is done. While the stream is captured, products can be queued, and the arrays that they use, those of the plan
-    /// too, exist and serve nothing else whenever the graph is launched; what allocates or waits is an error then, and memory
-    /// of arrays that are dropped may be lost.
+    /// The context and the stream must exist until all handles of the executor, its plans and its arrays are dropped and
+    /// their queued work is done. While the stream is being captured, products can be queued; the arrays that they use,
+    /// including the plan's, must exist and serve no other purpose whenever the graph is launched. During capture, calls
+    /// that allocate or wait are errors, and the memory of dropped arrays may leak.
     pub unsafe fn on_stream(context: *mut c_void, stream: *mut c_void) -> Result<Self, Error> {
         start()?;
         // SAFETY: the caller's promise.
@@ -94,18 +94,18 @@ impl Cuda {
         let stream: CUstream = stream.cast();
         if !is_default(stream) {
             let mut of: CUcontext = null_mut();
-            // SAFETY: the caller's promise, and a place for a context.
+            // SAFETY: the caller's promise, and `of` is valid for writes.
             driver(unsafe { cuStreamGetCtx(stream, &mut of) }, "asking for the context of a stream")?;
             if of != context.handle() {
-                let reason = "it is one of another context".into();
+                let reason = "it belongs to another context".into();
                 return Err(Error::Cuda { what: "taking a stream".into(), reason });
             }
         }
         Self::on_gpu(gpu, || Ok((context, Stream::of_caller(stream))))
     }
 
-    /// An executor on the legacy default stream of a GPU's primary context, where programs that use CUDA's runtime work if
-    /// they name no other stream: nothing has to be ordered against them.
+    /// An executor on the legacy default stream of a GPU's primary context, which programs that use CUDA's runtime work on
+    /// if they name no other stream: no ordering against them is needed.
     ///
     /// # Errors
     /// When there is no such GPU, or it is too old for the kernels.
@@ -113,25 +113,26 @@ impl Cuda {
         Self::on_primary(number, || Ok(Stream::of_caller(null_mut())))
     }
 
-    /// An array of `length` elements at this address, which stays the program's: nothing is copied, and nothing freed when
-    /// this is dropped. It is used as an array of the executor's own, for x and, where it can be written to, for y.
+    /// An array of `length` elements at `address`, still owned by the program: nothing is copied, and nothing is freed when
+    /// the array is dropped. It can be used like the executor's own arrays: as x and, if it is writable, as y.
     ///
     /// # Errors
-    /// When the address is NULL, though there are elements, no multiple of their size, or not one of this executor's GPU and
-    /// context, at its beginning or its end.
+    /// When the array is not empty and its address is NULL, is not a multiple of the element size, or does not belong to
+    /// this executor's GPU and context, at its beginning or its end.
     ///
     /// # Safety
-    /// As long as this, or what it was moved into, exists, and until what was queued until then is done:
-    /// - the elements are there, and what fills them comes before, in the order of the executor's stream or by an event;
-    /// - nothing else writes them while work of the executor may be reading them, or uses them in any way while it may be
+    /// As long as the array, or whatever it was moved into, exists, and until the work queued up to then is done:
+    /// - the elements must exist, and writes to them must come first, in the order of the executor's stream or by an
+    ///   event;
+    /// - nothing else may write them while work of the executor may be reading them, or use them in any way while it may be
     ///   writing them;
-    /// - it overlaps no other array that is given to the same call, if either is written.
+    /// - the array must not overlap another array passed to the same call, if either is written.
     pub unsafe fn borrow<T: Element>(&self, address: u64, length: usize) -> Result<CudaBuffer<T>, Error> {
         if length > 0 {
             check_address::<T>(address, length)?;
             self.enter()?;
             let last = address + (length * size_of::<T>() - 1) as u64;
-            // Other elements than those at the ends would take as many questions.
+            // Checking elements other than the first and the last would take one query each.
             for place in [address, last] {
                 self.check_reachable(place)?;
             }
@@ -139,40 +140,40 @@ impl Cuda {
         Ok(CudaBuffer::borrowed(&self.owner, address, length))
     }
 
-    /// A matrix whose arrays stay the program's: values, and column indices and row offsets of 32 bits, are used where they
-    /// lie. Column indices of 64 bits, and row offsets that need not have 64, are copied in 32. Everything is checked as
-    /// [`Csr::try_new`] does, for which row offsets and column indices are copied to the host, after what is queued.
+    /// A matrix whose arrays remain the program's: values, and 32-bit column indices and row offsets, are used in place.
+    /// 64-bit column indices, and row offsets that do not need 64 bits, are copied to 32 bits. All checks of
+    /// [`Csr::try_new`] are made, for which row offsets and column indices are copied to the host, after everything queued
+    /// so far.
     ///
-    /// A [`Plan`](crate::Plan) of it in a format of CSR multiplies with these arrays, in COO with the columns and values; other
-    /// formats are converted to on the GPU. [`Plan::update_values`](crate::Plan::update_values) leaves them alone: it gives
-    /// the plan an array of its own. In CSR and COO the program may also write new values to its array, in the order of the
-    /// stream.
+    /// A [`Plan`](crate::Plan) of the matrix uses these arrays in place in CSR formats, and columns and values in COO;
+    /// conversion to other formats runs on the GPU. [`Plan::update_values`](crate::Plan::update_values) leaves the arrays
+    /// alone and gives the plan its own. In CSR and COO the program may also write new values to its array, in stream order.
     ///
     /// # Errors
-    /// Those of [`borrow`](Self::borrow) and of [`Csr::try_new`].
+    /// As for [`borrow`](Self::borrow) and [`Csr::try_new`].
     ///
     /// # Safety
-    /// That of [`borrow`](Self::borrow) for each array; and nobody changes row offsets and column indices from now on.
+    /// As for [`borrow`](Self::borrow), for each array. Row offsets and column indices must not be changed from now on.
     pub unsafe fn borrow_csr<T: Scalar>(&self, matrix: &DeviceCsr) -> Result<Csr<T, CudaMemory>, Error> {
         // SAFETY: the caller's promise.
         unsafe { self.csr(matrix, true) }
     }
 
-    /// [`borrow_csr`](Self::borrow_csr) without a look at row offsets and column indices, where these have 32 bits.
+    /// [`borrow_csr`](Self::borrow_csr) without checking row offsets and column indices of 32 bits.
     ///
     /// # Errors
-    /// Those of [`borrow`](Self::borrow), and when the shape is too large.
+    /// As for [`borrow`](Self::borrow), and when the shape is too large.
     ///
     /// # Safety
-    /// That of [`borrow_csr`](Self::borrow_csr). The row offsets begin with 0, never decrease, and end with the number of
-    /// entries; each column index is below the number of columns.
+    /// As for [`borrow_csr`](Self::borrow_csr). The row offsets must begin with 0, never decrease, and end with the number
+    /// of entries; each column index must be less than the number of columns.
     pub unsafe fn borrow_csr_unchecked<T: Scalar>(&self, matrix: &DeviceCsr) -> Result<Csr<T, CudaMemory>, Error> {
         // SAFETY: the caller's promise.
         unsafe { self.csr(matrix, false) }
     }
 
     /// # Safety
-    /// That of the two above.
+    /// As for the two functions above.
     unsafe fn csr<T: Scalar>(&self, matrix: &DeviceCsr, checked: bool) -> Result<Csr<T, CudaMemory>, Error> {
         let DeviceCsr { rows, columns, entries, row_offsets, column_indices, values } = *matrix;
         check_shape(rows, columns)?;
@@ -184,7 +185,7 @@ impl Cuda {
             DeviceIndices::Narrow(address) => {
                 // SAFETY: the caller's promise.
                 let array = unsafe { self.borrow(address, rows + 1)? };
-                // Kernels count beyond the last one.
+                // Kernels count past the last offset.
                 if checked || Offsets::width_for(entries as u128) > 4 {
                     let on_host = Offsets::try_from(self.download(&array)?)?;
                     check(&on_host)?;
@@ -227,14 +228,14 @@ impl Cuda {
         Ok(Csr::from_valid(rows, columns, row_offsets, column_indices, values))
     }
 
-    /// What is queued here from now on comes after what a stream of the program has in its queue: `stream` is a `CUstream`
-    /// or one of the numbers that [`on_stream`](Self::on_stream) takes. Nothing waits on the host.
+    /// Makes work queued here from now on wait for everything already queued on a stream of the program: `stream` is a
+    /// `CUstream` or one of the numbers that [`on_stream`](Self::on_stream) takes. The host does not wait.
     ///
     /// # Errors
-    /// When the driver refuses the stream, or the device fails.
+    /// When the driver rejects the stream, or the device fails.
     ///
     /// # Safety
-    /// The stream exists.
+    /// The stream must exist.
     pub unsafe fn wait_for_stream(&self, stream: *mut c_void) -> Result<(), Error> {
         self.refuse_own_recording("waiting for a stream")?;
         self.enter()?;
@@ -244,13 +245,13 @@ impl Cuda {
         self.stream().wait(&event)
     }
 
-    /// What is queued on a stream of the program from now on comes after what is queued here.
+    /// Makes work queued on a stream of the program from now on wait for everything already queued here.
     ///
     /// # Errors
     /// As for [`wait_for_stream`](Self::wait_for_stream).
     ///
     /// # Safety
-    /// The stream exists.
+    /// The stream must exist.
     pub unsafe fn hold_stream(&self, stream: *mut c_void) -> Result<(), Error> {
         self.refuse_own_recording("holding a stream")?;
         self.enter()?;
@@ -260,14 +261,14 @@ impl Cuda {
         driver(unsafe { cuStreamWaitEvent(stream.cast(), event.handle(), 0) }, "letting a given stream wait")
     }
 
-    /// Queues work in the order of a stream of the program: after what is in its queue, and before what comes there later.
-    /// Where that is the executor's own stream, there is nothing to do for it.
+    /// Queues work in the order of a stream of the program: after everything already queued there, and before everything
+    /// queued there later. On the executor's own stream, this requires nothing.
     ///
     /// # Errors
-    /// Those of the work, and as for [`wait_for_stream`](Self::wait_for_stream).
+    /// As for the work and for [`wait_for_stream`](Self::wait_for_stream).
     ///
     /// # Safety
-    /// The stream exists.
+    /// The stream must exist.
     pub unsafe fn in_order_of<R>(
         &self,
         stream: *mut c_void,
@@ -279,8 +280,7 @@ impl Cuda {
         // SAFETY: the caller's promise.
         unsafe { self.wait_for_stream(stream)? };
         let result = work();
-        // Also where the work failed half way.
-        // SAFETY: the caller's promise.
+        // Even if the work failed half way. SAFETY: the caller's promise.
         let held = unsafe { self.hold_stream(stream) };
         if held.is_err() {
             let _ = self.stream().synchronize();
@@ -289,20 +289,20 @@ impl Cuda {
         held.map(|()| result)
     }
 
-    /// Whether a handle means this executor's stream.
+    /// Whether a handle denotes this executor's stream.
     pub fn is_on(&self, stream: *mut c_void) -> bool {
-        // Two numbers mean the legacy default stream.
+        // Two numbers denote the legacy default stream.
         let number = |handle: CUstream| if handle.is_null() { 1 } else { handle.addr() };
         number(self.stream().handle()) == number(stream.cast()) && !self.stream().is_of_another_thread()
     }
 
-    /// What is queued here from now on waits for what an event, a `CUevent`, has marked.
+    /// Makes work queued here from now on wait for the work marked by an event, a `CUevent`.
     ///
     /// # Errors
-    /// When the event is NULL or the driver refuses it, or the device fails.
+    /// When the event is NULL or rejected by the driver, or the device fails.
     ///
     /// # Safety
-    /// It is NULL or an event that exists.
+    /// The event must be NULL or exist.
     pub unsafe fn wait_for_event(&self, event: *mut c_void) -> Result<(), Error> {
         self.refuse_own_recording("waiting for an event")?;
         check_event(event)?;
@@ -311,13 +311,13 @@ impl Cuda {
         driver(unsafe { cuStreamWaitEvent(self.stream().handle(), event.cast(), 0) }, "waiting for a given event")
     }
 
-    /// Marks what is queued here by an event, a `CUevent`.
+    /// Marks everything queued here so far by an event, a `CUevent`.
     ///
     /// # Errors
     /// As for [`wait_for_event`](Self::wait_for_event).
     ///
     /// # Safety
-    /// It is NULL or an event that exists.
+    /// The event must be NULL or exist.
     pub unsafe fn record_event(&self, event: *mut c_void) -> Result<(), Error> {
         self.refuse_own_recording("recording an event")?;
         check_event(event)?;
@@ -326,7 +326,7 @@ impl Cuda {
         driver(unsafe { cuEventRecord(event.cast(), self.stream().handle()) }, "recording a given event")
     }
 
-    /// Checks that kernels of this executor can reach an address. The context is the current one.
+    /// Checks that kernels of this executor can reach an address. The context must be current.
     fn check_reachable(&self, address: CUdeviceptr) -> Result<(), Error> {
         let (mut context, mut pool): (CUcontext, CUmemoryPool) = (null_mut(), null_mut());
         let (mut memory_type, mut managed, mut device) = (0_u32, 0_u64, -1_i32);
@@ -344,14 +344,14 @@ impl Cuda {
             (&raw mut managed).cast(),
             (&raw mut device).cast(),
         ];
-        // SAFETY: a place for each attribute, of its type or wider. An address that the driver does not know is no error.
+        // SAFETY: there is room for each attribute, of its type or wider. An address unknown to the driver is not an error.
         let result = unsafe {
             let count = attributes.len() as u32;
             cuPointerGetAttributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address)
         };
         driver(result, "asking for an address")?;
         let on_device = memory_type == CUmemorytype::CU_MEMORYTYPE_DEVICE as u32 && device == self.owner.pool.device();
-        // Memory of a pool, or mapped by its address, belongs to the device.
+        // Memory of a pool, or mapped at its address, belongs to the device.
         let in_context = context.is_null() || !pool.is_null() || context == self.owner.context();
         if managed != 0 || on_device && in_context {
             return Ok(());
@@ -364,10 +364,10 @@ fn refused(address: impl LowerHex, expected: &'static str) -> Error {
     Error::Setting { what: "the device pointer", value: format!("{address:#x}"), expected }
 }
 
-/// Checks what an address says by itself, where there are elements.
+/// Checks the address of a non-empty array by itself.
 fn check_address<T>(address: u64, length: usize) -> Result<(), Error> {
     if address == 0 {
-        return Err(refused(address, "the address of an array that has elements"));
+        return Err(refused(address, "the address of a non-empty array"));
     }
     if !address.is_multiple_of(size_of::<T>() as u64) {
         return Err(refused(address, "a multiple of the size of the elements"));
@@ -382,7 +382,7 @@ fn check_address<T>(address: u64, length: usize) -> Result<(), Error> {
 
 fn check_event(event: *mut c_void) -> Result<(), Error> {
     match event.is_null() {
-        true => Err(Error::Setting { what: "the event", value: "NULL".into(), expected: "an event of CUDA" }),
+        true => Err(Error::Setting { what: "the event", value: "NULL".into(), expected: "a CUDA event" }),
         false => Ok(()),
     }
 }
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn addresses_that_mean_nothing_are_refused() {
         let message = |result: Result<(), Error>| result.unwrap_err().to_string();
-        let expected = "the device pointer is 0x0, expected the address of an array that has elements";
+        let expected = "the device pointer is 0x0, expected the address of a non-empty array";
         assert_eq!(message(check_address::<f64>(0, 1)), expected);
         let expected = "the device pointer is 0x7f0004, expected a multiple of the size of the elements";
         assert_eq!(message(check_address::<f64>(0x7f_0004, 1)), expected);

@@ -20,21 +20,21 @@ impl Memory for CudaMemory {
     type Buffer<T: Element> = CudaBuffer<T>;
 }
 
-/// An array on a GPU, of the executor that made it or [borrowed](super::Cuda::borrow) it: no other executor takes it. CUDA
-/// does not allocate nothing, so an empty array has no address.
+/// An array on a GPU, allocated or [borrowed](super::Cuda::borrow) by an executor: no other executor accepts it. CUDA does
+/// not allocate zero bytes, so an empty array has no address.
 pub struct CudaBuffer<T: Element> {
     address: CUdeviceptr,
     length: usize,
-    /// Whether the memory is somebody else's.
+    /// Whether the memory belongs to the caller.
     borrowed: bool,
-    /// The memory, where it is none of the owner's pool.
+    /// The memory, if it is not from the owner's pool.
     memory: Option<Arc<PeerMemory>>,
     owner: Arc<Owner>,
     elements: PhantomData<T>,
 }
 
 impl<T: Element> CudaBuffer<T> {
-    /// An array of no particular content. The owner's context is the current one.
+    /// An array with unspecified content. The owner's context must be current.
     pub(super) fn new(owner: &Arc<Owner>, length: usize) -> Result<Self, Error> {
         let bytes = length.saturating_mul(size_of::<T>());
         let mut array =
@@ -53,21 +53,21 @@ impl<T: Element> CudaBuffer<T> {
         Ok(array)
     }
 
-    /// An array in memory that is somebody else's, where there are elements.
+    /// An array in memory that belongs to the caller, unless it is empty.
     pub(super) fn borrowed(owner: &Arc<Owner>, address: CUdeviceptr, length: usize) -> Self {
         let address = if length == 0 { 0 } else { address };
         Self { address, length, borrowed: length > 0, memory: None, owner: owner.clone(), elements: PhantomData }
     }
 
-    /// An array in memory that has room for it, and that others may have as well.
+    /// An array in memory that is large enough, and that other arrays may share.
     pub(super) fn in_memory(owner: &Arc<Owner>, memory: Arc<PeerMemory>, length: usize) -> Self {
         let mut array = Self::borrowed(owner, memory.address(), length);
         array.memory = Some(memory);
         array
     }
 
-    /// Where the array is on the GPU; 0 for an empty one. Reading and writing there is the business of what is queued
-    /// on the executor's stream.
+    /// The array's address on the GPU; 0 for an empty array. Only work queued on the executor's stream may read or
+    /// write there.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -92,11 +92,11 @@ impl<T: Element> Drop for CudaBuffer<T> {
             return;
         }
         self.owner.meter.remove(self.bytes());
-        // Memory is freed in the context that is current, and this thread's may be none or another. Where it cannot be
-        // had, it is gone with its memory.
+        // Memory is freed in the current context, and this thread may have none or another one. If the owner's cannot
+        // be entered, it is gone together with its memory.
         if self.owner.enter_to_free().is_ok() {
-            // SAFETY: it was allocated there. Every other executor refuses it, `Cuda::copy_of` makes this stream wait for its
-            // reader, and who takes the address queues on the owner's stream.
+            // SAFETY: it was allocated there. Every other executor rejects it, `Cuda::copy_of` makes this stream wait for
+            // its reader, and users of the address queue on the owner's stream.
             unsafe { self.owner.pool.free(self.address) };
         }
     }

@@ -1,4 +1,4 @@
-//! Contexts: the primary one of a device, and those of the caller.
+//! Contexts: a device's primary one, and those of the caller.
 
 use cust::context::Context as PrimaryContext;
 use cust::device::Device;
@@ -10,31 +10,31 @@ use crate::error::Error;
 
 /// The context of an executor.
 pub(super) enum Context {
-    /// The device's primary one, which is there as long as anybody retains it.
+    /// The device's primary context, which exists as long as anyone retains it.
     Primary(PrimaryContext),
-    /// One of the caller, which destroys it after this.
+    /// A context of the caller, which destroys it later than this.
     Caller(CUcontext),
 }
 
-// SAFETY: the driver takes calls for a context from any thread.
+// SAFETY: the driver accepts calls for a context from any thread.
 unsafe impl Send for Context {}
-// SAFETY: the driver takes calls for a context from several threads at once.
+// SAFETY: the driver accepts calls for a context from several threads at once.
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// A device's primary context, made the current one.
+    /// A device's primary context, made current.
     pub fn primary(device: Device) -> CudaResult<Self> {
         PrimaryContext::new(device).map(Self::Primary)
     }
 
-    /// A context of the caller, or the current one where that is NULL, and its device. It is the current one then.
-    /// A primary one is retained.
+    /// A context of the caller, or the current one if `context` is NULL, and its device. Makes it current. A primary
+    /// context is retained.
     ///
     /// # Safety
-    /// It is NULL or a context that was not destroyed.
+    /// `context` must be NULL or a context that has not been destroyed.
     pub unsafe fn of_caller(mut context: CUcontext) -> Result<(Self, Device), Error> {
         if context.is_null() {
-            // SAFETY: a place for a context.
+            // SAFETY: `context` is valid for writes.
             driver(unsafe { cuCtxGetCurrent(&mut context) }, "asking for the current context")?;
         }
         if context.is_null() {
@@ -42,7 +42,7 @@ impl Context {
             return Err(Error::Cuda { what: "taking a context".into(), reason });
         }
         let mut number = 0;
-        // SAFETY: the context is there, and a place for a device.
+        // SAFETY: the context exists, and `number` is valid for writes.
         unsafe {
             driver(cuCtxSetCurrent(context), "setting the context")?;
             driver(cuCtxGetDevice(&mut number), "asking for the context's device")?;
@@ -51,7 +51,7 @@ impl Context {
         let device = devices.filter_map(Result::ok).find(|device| device.as_raw() == number);
         let device = device.ok_or_else(|| Error::Cuda {
             what: "taking a context".into(),
-            reason: format!("its device, {number}, is none of those that there are"),
+            reason: format!("its device, {number}, does not exist"),
         })?;
         if is_active(number) {
             let primary = PrimaryContext::new(device).map_err(cuda("making a context"))?;
@@ -71,17 +71,17 @@ impl Context {
         }
     }
 
-    /// Makes it the calling thread's current one.
+    /// Makes it current on the calling thread.
     pub fn enter(&self) -> Result<(), Error> {
-        // SAFETY: the context is there.
+        // SAFETY: the context exists.
         driver(unsafe { cuCtxSetCurrent(self.handle()) }, "setting the context")
     }
 }
 
-/// Whether a device's primary context exists. To retain it would make it, and that takes its time and memory.
+/// Whether a device's primary context exists. Retaining it would create it, which takes time and memory.
 fn is_active(device: i32) -> bool {
     let (mut flags, mut active) = (0, 0);
-    // SAFETY: a device's number, and two places for numbers.
+    // SAFETY: `device` is a device, and both flags are valid for writes.
     let result = unsafe { cuDevicePrimaryCtxGetState(device, &mut flags, &mut active) };
     result == CUresult::CUDA_SUCCESS && active != 0
 }

@@ -1,4 +1,4 @@
-//! What the driver answers, as errors.
+//! The driver's results, as errors.
 
 use std::fmt::Debug;
 
@@ -7,17 +7,17 @@ use cust::sys::CUresult;
 
 use crate::error::Error;
 
-/// What the driver answered to a call.
+/// Turns the driver's result of a call into a [`Result`].
 pub(super) fn driver(result: CUresult, what: &str) -> Result<(), Error> {
     if result == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(failed(result, what)) }
 }
 
-/// An error of the driver, with what was asked of it.
+/// An error of the driver, with the operation that failed.
 pub(super) fn failed(result: CUresult, what: &str) -> Error {
     Error::Cuda { what: what.into(), reason: in_words(&result) }
 }
 
-/// An error of `cust`, with what was asked of it. The driver's own text is not asked for: that can fail.
+/// An error of `cust`, with the operation that failed. The driver is not asked for its own text, since that can fail.
 pub(super) fn cuda(what: &str) -> impl Fn(CudaError) -> Error + use<> {
     let what = what.to_owned();
     move |error| Error::Cuda { what: what.clone(), reason: in_words(&error) }

@@ -21,19 +21,19 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event that says when, in the current context.
+    /// An event that records its time, in the current context.
     pub fn with_time() -> Result<Self, Error> {
         Self::with_flags(CUevent_flags::CU_EVENT_DEFAULT)
     }
 
-    /// An event that orders streams, and costs less.
+    /// An event that only orders streams, which costs less.
     pub fn new() -> Result<Self, Error> {
         Self::with_flags(CUevent_flags::CU_EVENT_DISABLE_TIMING)
     }
 
     fn with_flags(flags: CUevent_flags) -> Result<Self, Error> {
         let mut event = null_mut();
-        // SAFETY: a place for an event.
+        // SAFETY: `event` is valid for writes.
         driver(unsafe { cuEventCreate(&mut event, flags as u32) }, "making an event")?;
         Ok(Self(event))
     }
@@ -42,34 +42,34 @@ impl Event {
         self.0
     }
 
-    /// Marks the end of what is queued on the stream.
+    /// Marks everything queued on the stream so far.
     pub fn record(&self, stream: &Stream) -> Result<(), Error> {
-        // SAFETY: both are there.
+        // SAFETY: both exist.
         driver(unsafe { cuEventRecord(self.0, stream.handle()) }, "recording an event")
     }
 
-    /// Waits for what was marked. An event that was never recorded marks nothing.
+    /// Blocks until the marked work is done. An event that was never recorded marks nothing.
     pub fn synchronize(&self) -> Result<(), CUresult> {
-        // SAFETY: it is there.
+        // SAFETY: the event exists.
         match unsafe { cuEventSynchronize(self.0) } {
             CUresult::CUDA_SUCCESS => Ok(()),
             result => Err(result),
         }
     }
 
-    /// Whether what was marked is done, which is so where nothing was.
+    /// Whether the marked work is done; true if nothing was marked.
     pub fn is_done(&self) -> Result<bool, Error> {
-        // SAFETY: it is there.
+        // SAFETY: the event exists.
         match unsafe { cuEventQuery(self.0) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
             result => driver(result, "asking for an event").map(|()| true),
         }
     }
 
-    /// The time from another event to this one, both of which have a time and are done.
+    /// The time from another event to this one; both must record their time and be done.
     pub fn elapsed(&self, start: &Self) -> Result<Duration, Error> {
         let mut milliseconds = 0.0;
-        // SAFETY: a place for a number, and two events.
+        // SAFETY: `milliseconds` is valid for writes, and both events exist.
         driver(unsafe { cuEventElapsedTime(&mut milliseconds, start.0, self.0) }, "reading a time")?;
         Ok(Duration::from_nanos((milliseconds * 1e6) as u64))
     }
@@ -77,7 +77,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: nothing uses it afterwards; the driver keeps what still waits for it.
+        // SAFETY: nothing uses it afterwards; the driver keeps whatever still waits for it.
         unsafe { cuEventDestroy_v2(self.0) };
     }
 }

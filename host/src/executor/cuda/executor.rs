@@ -1,4 +1,4 @@
-//! What every executor does, done on an NVIDIA GPU.
+//! The [`Executor`] traits on an NVIDIA GPU.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const fn at_once<T>() -> usize {
     if size_of::<T>() == 0 { ROOM } else { ROOM / size_of::<T>() }
 }
 
-// SAFETY: arrays are copied byte by byte, in the order of the stream, and the operation is the one asked for.
+// SAFETY: arrays are copied byte by byte, in the order of the stream, and the operation is the requested one.
 unsafe impl Executor for Cuda {
     type Memory = CudaMemory;
     type Recording = CudaRecording;
@@ -45,15 +45,15 @@ unsafe impl Executor for Cuda {
         if array.is_empty() {
             return Ok(buffer);
         }
-        // On the stream, so that it comes before the kernels that are launched later.
+        // On the stream, so that the copy precedes kernels launched later.
         let (bytes, address): (&[u8], _) = (bytemuck::cast_slice(array), buffer.address());
-        // SAFETY: the lengths agree, and what is freed is used again after the copy.
+        // SAFETY: the lengths agree, and freed memory is reused only after the copy.
         match self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, self.stream()) }) {
             Some(done) => done?,
             None => {
                 let (from, stream) = (bytes.as_ptr().cast(), self.stream().handle());
-                // SAFETY: `bytes` and the new array are of the same length. Who gets that memory after it is freed uses
-                // it later on this stream, and `array` lives until the next line has waited for the copy.
+                // SAFETY: `bytes` and the new array have the same length. Once freed, that memory is reused only later
+                // on this stream, and `array` lives until the next line has waited for the copy.
                 driver(unsafe { cuMemcpyHtoDAsync_v2(address, from, bytes.len(), stream) }, UPLOADING)?;
                 self.synchronize()?;
             }
@@ -65,7 +65,7 @@ unsafe impl Executor for Cuda {
         let buffer = self.allocate(length)?;
         if !buffer.is_empty() {
             let (bytes, stream) = (buffer.bytes() as usize, self.stream().handle());
-            // SAFETY: the array has `bytes` bytes, and kernels that are launched later come after.
+            // SAFETY: the array has `bytes` bytes, and kernels launched later come after.
             driver(unsafe { cuMemsetD8Async(buffer.address(), 0, bytes, stream) }, "filling an array with zeros")?;
         }
         Ok(buffer)
@@ -83,7 +83,7 @@ unsafe impl Executor for Cuda {
         // SAFETY: the lengths agree.
         match self.staged(length, |staging| unsafe { staging.download(array.address(), bytes, self.stream()) }) {
             Some(done) => done?,
-            // SAFETY: `copy` has as many elements as `array`, so `length` bytes each, and what was queued is done.
+            // SAFETY: `copy` has as many elements as `array`, hence `length` bytes each, and all queued work is done.
             None => driver(unsafe { cuMemcpyDtoH_v2(copy.as_mut_ptr().cast(), array.address(), length) }, DOWNLOADING)?,
         }
         Ok(copy)
@@ -113,7 +113,7 @@ unsafe impl Executor for Cuda {
         let (few, rest) = to.split_at_mut(to.len().min(at_once::<T>()));
         for (number, part) in rest.chunks_mut(at_once::<T>()).enumerate() {
             let from = place((number + 1) * at_once::<T>());
-            // SAFETY: so many elements are there, and a part has no more bytes than there is room for.
+            // SAFETY: the elements lie within the array, and a part has at most `ROOM` bytes.
             self.by_mail(|mailbox| unsafe {
                 mailbox.read(from, bytemuck::cast_slice_mut(part), self.stream(), &mut || Ok(()))
             })?;
@@ -163,7 +163,8 @@ unsafe impl Executor for Cuda {
     }
 }
 
-// SAFETY: kernels are queued on the stream that frees the arrays, or kept by a graph that knows when an array is freed.
+// SAFETY: kernels are queued on the stream that frees the arrays, or kept by a graph that detects when an array is
+// freed.
 unsafe impl KernelExecutor for Cuda {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         let Launch { grid, call } = launch;
@@ -173,8 +174,8 @@ unsafe impl KernelExecutor for Cuda {
             return Ok(());
         }
         self.enter()?;
-        // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and their arrays were checked; that the
-        // entry point is the kernel's, and the rest, is the caller's promise.
+        // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and their arrays were checked; the caller
+        // promises that the entry point is the kernel's, and the rest.
         unsafe { self.queue(*grid, entry, &mut arguments) }
     }
 
@@ -183,7 +184,7 @@ unsafe impl KernelExecutor for Cuda {
             // SAFETY: the caller's promise.
             return unsafe { self.launch(launch) };
         }
-        // All before the first, so that nothing is changed where one is refused.
+        // All are checked before the first is queued, so that nothing changes if one is rejected.
         launches.iter().try_for_each(|launch| self.check_places(launch.call.entry(), &launch.call.arguments()))?;
         self.enter()?;
         let mut launches = launches.iter().filter(|launch| launch.grid.blocks > 0);

@@ -1,25 +1,24 @@
-//! The current context of a thread that is not ours.
+//! The current context of a thread that belongs to the program.
 
 use std::ptr::null_mut;
 
 use cust::sys::{CUcontext, CUresult, cuCtxGetCurrent, cuCtxSetCurrent};
 
-/// The calling thread's current context, which is the current one again when this is dropped: for calls of programs that
-/// use CUDA themselves.
+/// The calling thread's current context, restored when this is dropped: for calls from programs that use CUDA themselves.
 #[doc(hidden)]
 pub struct KeptContext(Option<CUcontext>);
 
 impl KeptContext {
-    /// Notes which context is current; that may be none.
+    /// Notes the current context, if any.
     #[allow(clippy::new_without_default, reason = "it is no value")]
     pub fn new() -> Self {
         let mut context: CUcontext = null_mut();
-        // SAFETY: a place for a context.
+        // SAFETY: `context` is valid for writes.
         match unsafe { cuCtxGetCurrent(&mut context) } {
             CUresult::CUDA_SUCCESS => Self(Some(context)),
-            // Nobody has started the driver yet, so there is no context.
+            // The driver has not been started yet, so there is no context.
             CUresult::CUDA_ERROR_NOT_INITIALIZED => Self(Some(null_mut())),
-            // Without a driver there is nothing to keep.
+            // Without a driver, there is no context to keep.
             _ => Self(None),
         }
     }
@@ -29,8 +28,8 @@ impl Drop for KeptContext {
     fn drop(&mut self) {
         if let Some(context) = self.0 {
             // SAFETY: the context was current when this was made, or is NULL, which means none. Nobody may destroy a context
-            // that a thread is using, and this thread's call lasts until now. Where the driver was never started, this is
-            // an error that changes nothing.
+            // in use by a thread, and this thread's call lasts until now. If the driver was never started, this is an error
+            // without effect.
             let _ = unsafe { cuCtxSetCurrent(context) };
         }
     }

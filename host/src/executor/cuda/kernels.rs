@@ -1,4 +1,4 @@
-//! The kernels of a device, each compiled by the driver when it is used first.
+//! The kernels of a device, each compiled by the driver on first use.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -18,10 +18,10 @@ use super::ptx::Ptx;
 use crate::device::{ALWAYS_SHARED_BYTES, KernelResources};
 use crate::error::Error;
 
-/// Bytes of shared memory that the driver takes for itself in each block.
+/// Bytes of shared memory per block that the driver reserves for itself.
 pub(super) const RESERVED_SHARED_BYTES: u32 = 1024;
 
-/// The kernels of an executor's handles, and the context that they are freed in.
+/// The kernels of an executor's handles, and the context in which they are freed.
 pub(super) struct Loaded {
     kernels: Mutex<Kernels>,
     pub owner: Arc<Owner>,
@@ -32,7 +32,7 @@ impl Loaded {
         Arc::new(Self { kernels: Mutex::new(kernels), owner: owner.clone() })
     }
 
-    // A thread that panicked with the lock left whole kernels behind.
+    // A thread that panicked while holding the lock left complete kernels behind.
     pub fn lock(&self) -> MutexGuard<'_, Kernels> {
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -40,54 +40,54 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // Modules are freed in the context that is current. Where it cannot be had, they are gone with it.
+        // Modules are freed in the current context. If it cannot be entered, they are gone with it.
         let _ = self.owner.enter_to_free();
     }
 }
 
-/// The kernels that were used.
+/// The kernels used so far.
 pub(super) struct Kernels {
     ptx: Ptx,
     multiprocessors: Multiprocessors,
     loaded: Vec<LoadedKernel>,
-    /// The place of each among those that are loaded.
+    /// The index of each in `loaded`.
     by_entry: HashMap<Entry, usize>,
-    /// The same by the entry's address, for comparing names takes longer than the rest of a launch.
+    /// The same by the entry's address, since comparing names takes longer than the rest of a launch.
     by_address: HashMap<*const Entry, usize>,
-    /// The one that was launched last, and its place.
+    /// The kernel launched last, and its index.
     last: Option<(&'static Entry, usize)>,
 }
 
-/// What a GPU has to run blocks.
+/// The resources of a GPU for running blocks.
 #[derive(Clone, Copy)]
 pub(super) struct Multiprocessors {
     pub count: u32,
-    /// Shared memory of each.
+    /// Bytes of shared memory per multiprocessor.
     pub shared_bytes: u32,
 }
 
 /// A kernel that the driver has compiled.
 struct LoadedKernel {
-    /// Where the function is: it must stay.
+    /// Holds the function, and must outlive it.
     _module: Module,
     function: CUfunction,
-    /// The most shared memory that a block may have.
+    /// The largest amount of shared memory that a block may have.
     allowed_bytes: u32,
-    /// The shared memory of the blocks that it was launched in last, for which it leaves the rest to the cache.
+    /// Shared memory per block at the last launch; the rest is left to the cache.
     shared_bytes: u32,
-    /// How many of them fit on a multiprocessor.
+    /// Maximum number of such blocks per multiprocessor.
     fitting_blocks: u32,
-    /// How many of those fit into half of its shared memory.
+    /// Number of such blocks that fit into half of a multiprocessor's shared memory.
     blocks_in_half: u32,
-    /// How many of those it has room for.
+    /// Number of such blocks that shared memory is reserved for.
     side_by_side: u32,
 }
 
-// SAFETY: a function can be launched from any thread, and entries are only looked up by their addresses.
+// SAFETY: a function can be launched from any thread, and addresses of entries are only used as keys.
 unsafe impl Send for Kernels {}
 
 impl Kernels {
-    /// What the PTX is compiled for.
+    /// The architecture that the PTX is compiled for.
     pub fn ptx_architecture(&self) -> u32 {
         self.ptx.architecture
     }
@@ -98,20 +98,20 @@ impl Kernels {
         Self { ptx, multiprocessors, loaded: Vec::new(), by_entry, by_address, last: None }
     }
 
-    /// The same GPU with other PTX.
+    /// The kernels of other PTX, for the same GPU.
     pub fn with_ptx(&self, text: String) -> Self {
         Self::new(Ptx::of_text(text), self.multiprocessors)
     }
 
-    /// The kernel that was launched last.
+    /// The entry of the kernel launched last.
     pub fn last(&self) -> Option<&'static Entry> {
         self.last.map(|(entry, _)| entry)
     }
 
-    /// The function of an entry point that is launched next, in the current context.
+    /// The function of an entry point that is to be launched, in the current context.
     pub fn function(&mut self, entry: &'static Entry, grid: Grid) -> Result<CUfunction, Error> {
         let place = match self.last {
-            // Most programs launch one kernel again and again.
+            // Most programs launch one kernel repeatedly.
             Some((last, place)) if ptr::eq(last, entry) => place,
             _ => match self.by_address.get(&ptr::from_ref(entry)) {
                 Some(&place) => place,
@@ -120,7 +120,7 @@ impl Kernels {
         };
         self.last = Some((entry, place));
         let kernel = &mut self.loaded[place];
-        // Launched before in such blocks, as almost always.
+        // Almost always, the kernel was launched in such blocks before.
         let side_by_side = grid.blocks.div_ceil(self.multiprocessors.count.max(1));
         if grid.shared_bytes != kernel.shared_bytes || kernel.room_for(side_by_side) != kernel.side_by_side {
             kernel.make_ready(&entry.to_string(), grid, side_by_side, self.multiprocessors.shared_bytes)?;
@@ -128,7 +128,7 @@ impl Kernels {
         Ok(kernel.function)
     }
 
-    /// The place of a kernel whose entry has not been seen at this address.
+    /// The index of a kernel whose entry has not been seen at this address.
     fn load(&mut self, entry: &'static Entry) -> Result<usize, Error> {
         let place = match self.by_entry.entry(*entry) {
             Slot::Occupied(slot) => *slot.get(),
@@ -141,7 +141,7 @@ impl Kernels {
         Ok(place)
     }
 
-    /// What a kernel takes of a multiprocessor.
+    /// The resources that a kernel needs on a multiprocessor.
     pub fn resources(&mut self, entry: &str) -> Option<KernelResources> {
         let module = load(&mut self.ptx, entry).ok()?;
         let function = module.get_function(entry).ok()?;
@@ -164,9 +164,9 @@ impl LoadedKernel {
         Ok(Self { _module, function, allowed_bytes, shared_bytes, fitting_blocks, blocks_in_half, side_by_side })
     }
 
-    /// Asks for blocks with the shared memory of this grid, at most `side_by_side` of them on a multiprocessor at a time.
+    /// Prepares for blocks with the shared memory of this grid, at most `side_by_side` of them per multiprocessor at a time.
     fn make_ready(&mut self, entry: &str, grid: Grid, side_by_side: u32, of_multiprocessor: u32) -> Result<(), Error> {
-        // Never less than before: another thread may be about to launch larger blocks.
+        // Never lowered: another thread may be about to launch larger blocks.
         if grid.shared_bytes > self.allowed_bytes {
             self.allow_shared(entry, grid)?;
             self.allowed_bytes = grid.shared_bytes;
@@ -179,8 +179,8 @@ impl LoadedKernel {
         Ok(())
     }
 
-    /// How many blocks of a multiprocessor to leave room for, where the grid has `side_by_side` for each. Half of the memory
-    /// is always there for those that fit: more cache gains nothing, and a multiprocessor is idle while the size changes.
+    /// Number of blocks per multiprocessor to leave room for, in a grid with `side_by_side` of them for each. Blocks may
+    /// always use half of the memory: more cache gains nothing, and a multiprocessor is idle while the size changes.
     fn room_for(&self, side_by_side: u32) -> u32 {
         side_by_side.max(self.blocks_in_half).min(self.fitting_blocks)
     }
@@ -198,11 +198,11 @@ impl LoadedKernel {
         }
     }
 
-    /// How many blocks of this grid fit on a multiprocessor.
+    /// Number of blocks of this grid that fit on a multiprocessor.
     fn fitting_blocks(&self, entry: &str, grid: Grid) -> Result<u32, Error> {
         let mut blocks = 0;
         let (threads, bytes) = (grid.threads_per_block as i32, grid.shared_bytes as usize);
-        // It is counted with what was asked for last, and that may have been for smaller ones.
+        // The driver counts with the carveout last requested, which may have been for smaller blocks.
         self.prefer_shared(entry, 100)?;
         // SAFETY: the function is loaded, in the current context, and `blocks` is written before the call returns.
         let result = unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads, bytes) };
@@ -210,15 +210,15 @@ impl LoadedKernel {
         Ok(blocks as u32)
     }
 
-    /// Asks for no more shared memory on a multiprocessor than the blocks take that are there side by side: the rest of
-    /// that memory is the L1 cache, through which all loads go. The driver by itself may reserve twice as much.
+    /// Requests no more shared memory per multiprocessor than its resident blocks need: the rest is the L1 cache, which
+    /// all loads go through. On its own, the driver may reserve twice as much.
     fn leave_cache(&self, entry: &str, grid: Grid, of_multiprocessor: u32) -> Result<(), Error> {
         let needed = self.side_by_side * (grid.shared_bytes + RESERVED_SHARED_BYTES);
-        // Rounded down: there are few sizes to choose from, and the driver takes the next larger one.
+        // Rounded down: there are few sizes, and the driver takes the next larger one.
         self.prefer_shared(entry, (100 * needed / of_multiprocessor).min(100))
     }
 
-    /// Asks for `percent` of a multiprocessor's memory to be shared.
+    /// Requests `percent` of a multiprocessor's memory as shared memory.
     fn prefer_shared(&self, entry: &str, percent: u32) -> Result<(), Error> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         // SAFETY: the function is loaded, in the current context.
@@ -230,6 +230,6 @@ impl LoadedKernel {
 fn load(ptx: &mut Ptx, entry: &str) -> Result<Module, Error> {
     let error = |reason: String| Error::Cuda { what: entry.into(), reason };
     let text = ptx.module(entry).map_err(|damage| error(format!("the library's PTX cannot be read: {damage}")))?;
-    let text = text.ok_or_else(|| error("there is no such kernel".into()))?;
+    let text = text.ok_or_else(|| error("no such kernel exists".into()))?;
     Module::from_ptx(text, &[]).map_err(cuda(entry))
 }

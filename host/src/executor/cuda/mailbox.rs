@@ -1,5 +1,5 @@
-//! Page-locked memory through which a few numbers go to and from a GPU: the GPU takes and brings them by itself, in the order
-//! of the stream, and the host waits only for what it reads.
+//! Page-locked memory for exchanging a few numbers with a GPU. The GPU copies them itself, in stream order, and the host
+//! waits only for what it reads.
 
 use std::sync::PoisonError;
 
@@ -13,29 +13,30 @@ use super::staging::{DOWNLOADING, UPLOADING};
 use super::stream::Stream;
 use crate::error::Error;
 
-/// Bytes that go this way at most.
+/// Maximum number of bytes transferred this way.
 pub(super) const ROOM: usize = 16 << 10;
 
-/// Room for numbers in both directions.
+/// Buffers for both directions.
 pub(super) struct Mailbox {
     incoming: LockedBuffer<u8>,
     outgoing: LockedBuffer<u8>,
-    /// What was queued last with `incoming` is done, and what was with `outgoing`.
+    /// Mark the end of the last work queued with `incoming` and with `outgoing`.
     has_come: Event,
     sent: Event,
 }
 
 impl Mailbox {
-    /// The context is the current one, as it is for what follows.
+    /// Creates a mailbox. The context must be current, as in the functions below.
     pub fn new() -> Result<Self, Error> {
         let room = || LockedBuffer::new(&0, ROOM).map_err(cuda("allocating page-locked memory"));
         Ok(Self { incoming: room()?, outgoing: room()?, has_come: Event::new()?, sent: Event::new()? })
     }
 
-    /// Copies from the GPU, after what is queued, for which it waits, with `work` done meanwhile: not for what that queues.
+    /// Copies from the GPU, after all queued work, and waits for that copy. `work` runs meanwhile; what it queues is not
+    /// waited for.
     ///
     /// # Safety
-    /// There are as many bytes at the address as `to` has, which is no more than there is room for.
+    /// There must be `to.len()` bytes at `from`, and at most [`ROOM`].
     pub unsafe fn read(
         &mut self,
         from: CUdeviceptr,
@@ -45,7 +46,7 @@ impl Mailbox {
     ) -> Result<(), Error> {
         if !to.is_empty() {
             let place = self.incoming.as_mut_ptr().cast();
-            // SAFETY: the caller's promise, and nobody looks at the room before the stream has come that far.
+            // SAFETY: the caller's promise, and the buffer is not read before the stream has reached that point.
             driver(unsafe { cuMemcpyDtoHAsync_v2(place, from, to.len(), stream.handle()) }, DOWNLOADING)?;
             self.has_come.record(stream)?;
         }
@@ -55,7 +56,7 @@ impl Mailbox {
         done
     }
 
-    /// Queues a copy to the GPU, and does not wait for it.
+    /// Queues a copy to the GPU without waiting for it.
     ///
     /// # Safety
     /// As for [`read`](Self::read).
@@ -63,7 +64,7 @@ impl Mailbox {
         self.sent.synchronize().map_err(|result| failed(result, UPLOADING))?;
         self.outgoing[..from.len()].copy_from_slice(from);
         let place = self.outgoing.as_ptr().cast();
-        // SAFETY: the caller's promise, and the room is written again when the copy is done.
+        // SAFETY: the caller's promise, and the buffer is not overwritten before the copy is done.
         driver(unsafe { cuMemcpyHtoDAsync_v2(to, place, from.len(), stream.handle()) }, UPLOADING)?;
         self.sent.record(stream)
     }
@@ -72,7 +73,7 @@ impl Mailbox {
 impl Cuda {
     /// Reads or writes a few bytes of an array through page-locked memory.
     pub(super) fn by_mail(&self, work: impl FnOnce(&mut Mailbox) -> Result<(), Error>) -> Result<(), Error> {
-        // Not kept meanwhile: the work may read and write as well, with another one.
+        // The lock is not held meanwhile: the work may itself read and write, through another mailbox.
         let place = || self.shared.mailbox.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = place().take();
         let mut mailbox = match taken {
@@ -80,7 +81,7 @@ impl Cuda {
             None => Mailbox::new()?,
         };
         let done = work(&mut mailbox);
-        // Of several the first stays, and others are dropped when the lock is free.
+        // One is kept, and any other is dropped once the lock is released.
         let spare = place().replace(mailbox);
         self.enter()?;
         drop(spare);
@@ -90,7 +91,7 @@ impl Cuda {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
-        // Where waiting fails, the context is gone, and with it what was under way.
+        // If waiting fails, the context is gone, and with it all work in flight.
         let _ = self.has_come.synchronize().and_then(|()| self.sent.synchronize());
     }
 }

@@ -75,55 +75,56 @@ use crate::memory::{Buffer, Element};
 /// # }
 /// ```
 ///
-/// Work is queued on a stream and runs in order. Clones are handles of the same executor: they share its stream, its memory
-/// and its kernels, each with its own [`Tuning`]. Each call of [`new`](Self::new) makes an executor with a stream of its own.
+/// Work is queued on a stream and runs in order. Clones are handles of the same executor: they share its stream, memory and
+/// kernels, and each has its own [`Tuning`]. Each call of [`new`](Self::new) makes an executor with a stream of its own.
 ///
-/// It works in the device's primary context, which it shares with CUDA's runtime and with other executors, and which
-/// each call makes the calling thread's current one. Arrays keep the context alive, so they may outlive the executor.
-/// An array belongs to the executor that made it: every other one refuses it with [`Error::Foreign`], and takes a copy
-/// with [`copy_of`](Self::copy_of).
+/// It works in the device's primary context, shared with CUDA's runtime and with other executors, and each call makes
+/// this context the calling thread's current one. Arrays keep the context alive, so they may outlive the executor. An
+/// array belongs to the executor that made it: every other executor rejects it with [`Error::Foreign`], and can take a
+/// copy with [`copy_of`](Self::copy_of).
 ///
-/// Memory of arrays that are dropped is kept for later ones, as long as it and the arrays there are have at most half of the
-/// GPU's memory: see [`with_kept_memory`](Self::with_kept_memory). It is given back when an array would not fit otherwise,
-/// by [`release_memory`](Self::release_memory), and when the executor and its arrays are dropped.
+/// Memory of dropped arrays is kept for later ones, as long as it and the live arrays together take at most half of the
+/// GPU's memory: see [`with_kept_memory`](Self::with_kept_memory). It is released when an array would not fit otherwise, by
+/// [`release_memory`](Self::release_memory), and when the executor and its arrays are dropped.
 ///
-/// From the first copy of 4 MB or more on it keeps 24 MB of page-locked memory of the host, through which such copies go.
+/// The first copy of 4 MB or more allocates 24 MB of page-locked host memory, which is kept for such copies.
 ///
-/// A kernel that fails, or a device that is lost, breaks the context: from then on every call of every executor of that
-/// device is an error, and so is a new executor. When all executors and arrays of the device have been dropped, the
-/// context is gone, and a new executor begins anew if the driver allows it.
+/// A kernel that fails, or a device that is lost, breaks the context: from then on, every call of every executor of
+/// that device is an error, and so is a new executor. Once all executors and arrays of the device have been dropped,
+/// the context is gone, and a new executor starts afresh if the driver allows it.
 #[derive(Clone)]
 pub struct Cuda {
     device: Arc<Device>,
     kernels: Arc<Loaded>,
     shared: Arc<Shared>,
     owner: Arc<Owner>,
-    /// Where this handle launches kernels, if not on the executor's own stream: for [`Packing`] only, which keeps their order.
+    /// The stream on which this handle launches kernels, if not the executor's own: only for [`Packing`], which keeps their
+    /// order.
     side: Option<Arc<SideStream>>,
 }
 
-/// What all handles of an executor share, besides its memory.
+/// State shared by all handles of an executor, besides its memory.
 struct Shared {
-    /// Made when a long array is copied for the first time.
+    /// Created when a long array is first copied.
     staging: Mutex<Option<Staging>>,
-    /// Made when a few numbers are read or written for the first time.
+    /// Created when a few numbers are first read or written.
     mailbox: Mutex<Option<Mailbox>>,
     owner: Arc<Owner>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Page-locked memory is freed in the context that is current. Where it cannot be had, it is gone with it.
+        // Page-locked memory is freed in the current context. If it cannot be entered, the memory is gone with it.
         let _ = self.owner.enter_to_free();
     }
 }
 
-/// Why there is no executor.
+/// An error that says why the executor is not available.
 fn unavailable(reason: String) -> Error {
     Error::Unavailable { executor: "cuda", reason }
 }
 
-/// The same, where the driver said no.
+/// The same, for an error of the driver.
 fn missing<E: Debug>(what: &str) -> impl Fn(E) -> Error {
     move |error| unavailable(format!("{what}: {}", in_words(&error)))
 }
@@ -134,7 +135,7 @@ fn start() -> Result<(), Error> {
 }
 
 impl Cuda {
-    /// The GPU of this number, counted from 0 as CUDA does.
+    /// The GPU with this zero-based number, in CUDA's order.
     ///
     /// # Errors
     /// When there is no such GPU, or it is too old for the kernels.
@@ -142,20 +143,20 @@ impl Cuda {
         Self::on_primary(number, || Stream::blocking().map_err(missing("no stream")))
     }
 
-    /// How many GPUs there are.
+    /// Number of GPUs.
     ///
     /// # Errors
-    /// When there is no driver, or it finds none.
+    /// When there is no driver, or it finds no GPU.
     pub fn count() -> Result<u32, Error> {
         start()?;
         Gpu::num_devices().map_err(missing("no device was found"))
     }
 
-    /// An executor in the primary context of this GPU, on the stream that `make` makes there.
+    /// An executor in the primary context of this GPU, on the stream that `make` creates there.
     fn on_primary(number: u32, make: impl FnOnce() -> Result<Stream, Error>) -> Result<Self, Error> {
         let count = Self::count()?;
         if number >= count {
-            return Err(unavailable(format!("device {number} was asked for, and there are {count}")));
+            return Err(unavailable(format!("device {number} was requested, but there are {count}")));
         }
         let gpu = Gpu::get_device(number).map_err(missing("the device was not found"))?;
         Self::on_gpu(gpu, || {
@@ -164,7 +165,7 @@ impl Cuda {
         })
     }
 
-    /// An executor on this GPU, in a context, which `make` makes the current one, and on a stream of it.
+    /// An executor on this GPU, in the context that `make` enters, and on one of its streams.
     fn on_gpu(gpu: Gpu, make: impl FnOnce() -> Result<(Context, Stream), Error>) -> Result<Self, Error> {
         let attribute =
             |which| gpu.get_attribute(which).map(|value| value as u32).map_err(missing("the device's attributes"));
@@ -198,35 +199,35 @@ impl Cuda {
         })
     }
 
-    /// The same, but it keeps the memory of dropped arrays for later ones as long as live arrays and kept memory together
-    /// stay within `bytes`. The excess goes back to the driver at the next call that waits for the GPU. With 0, nothing
-    /// is kept beyond that.
+    /// Keeps the memory of dropped arrays for later ones as long as live arrays and kept memory together stay within
+    /// `bytes`. The excess goes back to the driver at the next call that waits for the GPU. With 0, nothing is kept beyond
+    /// that.
     ///
-    /// A kept array is made in microseconds. One from the driver takes 0.1 ms, or 1 ms for a gigabyte, and so do
-    /// conversions for each array of their workspace.
+    /// An array from kept memory takes microseconds. One from the driver takes 0.1 ms, or 1 ms per gigabyte;
+    /// conversions pay this for each array of their workspace.
     pub fn with_kept_memory(self, bytes: u64) -> Self {
         self.owner.pool.keep(bytes);
         self
     }
 
-    /// The same with other sizes of grids.
+    /// Sets the sizes of grids.
     pub fn with_tuning(mut self, tuning: Tuning) -> Self {
         Arc::make_mut(&mut self.device).tuning = tuning;
         self
     }
 
-    /// The same with kernels from this PTX instead of those that the library has, for comparing variants of a kernel.
+    /// Uses the kernels of this PTX instead of the library's, for comparing variants of a kernel.
     ///
     /// # Safety
-    /// The entry points have the parameters of those that the library has, and keep to the same arrays.
+    /// The entry points must have the parameters of the library's, and access the same arrays.
     pub unsafe fn with_ptx(mut self, text: String) -> Self {
         let kernels = self.kernels.lock().with_ptx(text);
         self.kernels = Loaded::new(kernels, &self.owner);
         self
     }
 
-    /// What its kernels are compiled for, such as 90 for sm_90: of what the library has, the newest that the device runs. 0
-    /// where they are [others](Self::with_ptx).
+    /// The architecture that its kernels are compiled for, such as 90 for sm_90: the newest in the library that the device
+    /// runs. 0 for [other kernels](Self::with_ptx).
     pub fn ptx_architecture(&self) -> u32 {
         self.kernels.lock().ptx_architecture()
     }
@@ -235,24 +236,24 @@ impl Cuda {
         self.owner.enter()
     }
 
-    /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
+    /// The stream for this thread's launches. While the thread records, launches that cannot be recorded are errors.
     fn launch_stream(&self, what: &dyn Display) -> Result<&Stream, Error> {
         match self.owner.recorder.keeps(recording::address(&self.kernels)) {
             None => Ok(self.side.as_deref().map_or(self.stream(), SideStream::stream)),
             Some(true) => Ok(self.owner.recorder.stream()),
             Some(false) => {
-                let reason = "a recording has the kernels of one handle, and this one has others".into();
+                let reason = "a recording has the kernels of a single handle, and these belong to another".into();
                 Err(Error::Cuda { what: what.to_string(), reason })
             }
         }
     }
 
-    /// The stream that everything is queued on.
+    /// The stream that all work is queued on.
     fn stream(&self) -> &Stream {
         self.owner.stream()
     }
 
-    /// Says no to what cannot be recorded while this thread records, or the stream is captured.
+    /// Returns an error while this thread records or the stream is captured, for operations that cannot be recorded.
     fn refuse_recording(&self, what: &str) -> Result<(), Error> {
         self.refuse_own_recording(what)?;
         self.enter()?;
@@ -263,7 +264,7 @@ impl Cuda {
         Ok(())
     }
 
-    /// Says no to what cannot be recorded while this thread records.
+    /// Returns an error while this thread records, for operations that cannot be recorded.
     fn refuse_own_recording(&self, what: &str) -> Result<(), Error> {
         if self.owner.recorder.is_recording() {
             return Err(Error::Cuda { what: what.into(), reason: "this cannot be part of a recording".into() });
@@ -271,11 +272,11 @@ impl Cuda {
         Ok(())
     }
 
-    /// Checks that an array belongs to this executor: another one may still be filling it, or free it too early. For
-    /// libraries that are given its address, too.
+    /// Checks that an array belongs to this executor: another executor may still be filling it, or free it too early.
+    /// Also for libraries that are given its address.
     ///
     /// # Errors
-    /// When it is another executor's.
+    /// When the array belongs to another executor.
     pub fn check_own<T: Element>(&self, array: &CudaBuffer<T>, what: &'static str) -> Result<(), Error> {
         if Arc::ptr_eq(array.owner(), &self.owner) { Ok(()) } else { Err(Error::Foreign { what: what.into() }) }
     }
@@ -286,15 +287,15 @@ impl Cuda {
         if arguments.places().iter().all(own) { Ok(()) } else { Err(Error::Foreign { what: entry.to_string() }) }
     }
 
-    /// Queues a kernel on a grid that has blocks, in the current context, which is this executor's.
+    /// Queues a kernel on a non-empty grid, in the current context, which must be this executor's.
     ///
     /// # Safety
-    /// The arguments are the kernel's own, of this executor's memory; besides, as for
+    /// The arguments must be the kernel's own, in this executor's memory; otherwise as for
     /// [`launch`](KernelExecutor::launch).
     unsafe fn queue(&self, grid: Grid, entry: &'static Entry, arguments: &mut Arguments<'_>) -> Result<(), Error> {
         let stream = self.launch_stream(entry)?.handle();
         let function = self.kernels.lock().function(entry, grid)?;
-        // SAFETY: the kernel's module is loaded as long as this executor exists; the rest is the caller's promise.
+        // SAFETY: the kernel's module stays loaded as long as this executor exists; the rest is the caller's promise.
         let result = unsafe {
             cuLaunchKernel(
                 function,
@@ -313,25 +314,25 @@ impl Cuda {
         if result == CUresult::CUDA_SUCCESS { Ok(()) } else { driver(result, &entry.to_string()) }
     }
 
-    /// An array of no particular content.
+    /// An array with unspecified content.
     fn allocate<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
         self.refuse_recording("allocating on the GPU")?;
         CudaBuffer::new(&self.owner, length)
     }
 
-    /// Bytes of all arrays of this executor that there are now, and the most that there were at a time since
-    /// [`reset_peak`](Self::reset_peak). What the driver takes besides is not counted.
+    /// Bytes of all live arrays of this executor, and their maximum since [`reset_peak`](Self::reset_peak). Memory that
+    /// the driver itself takes is not counted.
     pub fn memory_use(&self) -> MemoryUse {
         self.owner.meter.read()
     }
 
-    /// Begins to look for the peak of memory anew.
+    /// Restarts the measurement of peak memory.
     pub fn reset_peak(&self) {
         self.owner.meter.reset_peak();
     }
 
-    /// Bytes of the GPU's memory that arrays could have: what nobody uses, neither this process nor another, and what this
-    /// executor and others keep for them. What was dropped is counted, for the call waits for what is queued.
+    /// Bytes of the GPU's memory that arrays could take: memory used by no process, and memory that executors keep for later
+    /// arrays. Dropped arrays count as free, since the call waits for queued work.
     ///
     /// # Errors
     /// When the device fails.
@@ -341,13 +342,13 @@ impl Cuda {
         Ok(free as u64 + self.kept_memory())
     }
 
-    /// Bytes that this executor, and others of this GPU, keep for later arrays.
+    /// Bytes that this and other executors of this GPU keep for later arrays.
     pub fn kept_memory(&self) -> u64 {
         self.owner.pool.kept()
     }
 
-    /// Gives memory that is kept for later arrays back to the driver, for other libraries and processes. It is that of all
-    /// executors of this GPU, and the call waits for what they have queued.
+    /// Returns the memory kept for later arrays to the driver, for other libraries and processes. This is the memory of all
+    /// executors of this GPU, and the call waits for their queued work.
     ///
     /// # Errors
     /// When the device fails.
@@ -357,8 +358,8 @@ impl Cuda {
         self.synchronize()
     }
 
-    /// Copies `bytes` bytes through page-locked memory by `copy`. `None` if that is not worthwhile, another thread is using
-    /// the memory, or none could be allocated: then the driver copies in its own way.
+    /// Copies `bytes` bytes through page-locked memory by `copy`. Returns `None` if that is not worthwhile, another thread
+    /// is using the memory, or none could be allocated; the driver then copies on its own.
     fn staged(&self, bytes: usize, copy: impl FnOnce(&mut Staging) -> Result<(), Error>) -> Option<Result<(), Error>> {
         if bytes < WORTHWHILE {
             return None;
@@ -370,7 +371,7 @@ impl Cuda {
         staging.as_mut().map(copy)
     }
 
-    /// An error of waiting for the device: what failed is what was queued before.
+    /// An error from waiting for the device: earlier queued work failed.
     fn waiting(&self, result: CUresult) -> Error {
         let what = match self.kernels.lock().last() {
             None => "waiting for copies".to_owned(),
@@ -381,9 +382,8 @@ impl Cuda {
 }
 
 impl Cuda {
-    /// The stream that multiplications are queued on, a `CUstream`, for libraries that work on the same arrays. This
-    /// GPU's primary context is the calling thread's current one afterwards. The stream lives as long as this
-    /// executor.
+    /// The stream on which multiplications are queued, a `CUstream`, for libraries that work on the same arrays. Makes
+    /// this GPU's primary context current on the calling thread. The stream lives as long as this executor.
     ///
     /// # Errors
     /// When the device fails.
@@ -396,7 +396,7 @@ impl Cuda {
     /// Queues a copy from one array to another of the same length.
     ///
     /// # Errors
-    /// When an array is another executor's, the lengths differ, or the device fails.
+    /// When an array belongs to another executor, the lengths differ, or the device fails.
     pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
         self.check_own(from, "the array copied from")?;
         self.check_own(to, "the array copied to")?;
@@ -409,19 +409,19 @@ impl Cuda {
         unsafe { copy_on(self.launch_stream(&COPYING)?, from, to) }
     }
 
-    /// A copy, in this executor's memory, of an array of another executor of the same GPU. It is queued behind what the
-    /// other one has queued so far, and what the other one queues from now on comes after it: neither waits on the host.
+    /// A copy, in this executor's memory, of an array of another executor of the same GPU. The copy comes after everything
+    /// the other executor has queued so far, and before everything it queues from now on; the host does not wait.
     ///
     /// # Errors
     /// When the array is on another GPU, memory runs out, or the device fails.
     pub fn copy_of<T: Element>(&self, array: &CudaBuffer<T>) -> Result<CudaBuffer<T>, Error> {
         let theirs = array.owner();
         if theirs.pool.device() != self.owner.pool.device() {
-            let reason = "the array is on another GPU: take it to the host and upload it here".into();
+            let reason = "the array is on another GPU: download it to the host and upload it here".into();
             return Err(Error::Cuda { what: COPYING_FOREIGN.into(), reason });
         }
         if theirs.recorder.is_recording() {
-            let reason = "what its executor records is not done yet".into();
+            let reason = "its executor's recording has not finished".into();
             return Err(Error::Cuda { what: COPYING_FOREIGN.into(), reason });
         }
         let mut copy = self.allocate(array.len())?;
@@ -431,8 +431,8 @@ impl Cuda {
         let (filled, copied) = (Event::new()?, Event::new()?);
         filled.record(theirs.stream())?;
         self.stream().wait(&filled)?;
-        // SAFETY: both arrays are on this GPU; the copy comes after what fills the array. What the array's executor queues
-        // later, freeing it above all, comes after the copy, by the event or, where that fails, by waiting here.
+        // SAFETY: both arrays are on this GPU, and the copy comes after the work that fills the array. Later work of the
+        // array's executor, its freeing above all, comes after the copy, by the event or, if that fails, by waiting here.
         unsafe { copy_on(self.stream(), array, &mut copy) }?;
         let ordered = copied.record(self.stream()).and_then(|()| theirs.stream().wait(&copied));
         if ordered.is_err() {
@@ -448,7 +448,7 @@ const COPYING_FOREIGN: &str = "copying an array of another executor";
 /// Queues a copy between arrays of the same length on the stream's GPU, in the current context.
 ///
 /// # Safety
-/// What is queued on other streams leaves both arrays alone until the copy is done.
+/// Work queued on other streams must leave both arrays alone until the copy is done.
 unsafe fn copy_on<T: Element>(stream: &Stream, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
     // SAFETY: both arrays have this many bytes; the rest is the caller's promise.
     let result = unsafe { cuMemcpyDtoDAsync_v2(to.address(), from.address(), from.bytes() as usize, stream.handle()) };

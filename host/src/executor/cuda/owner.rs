@@ -1,4 +1,4 @@
-//! What all handles of an executor share with its arrays and recordings.
+//! State that all handles of an executor share with its arrays and recordings.
 
 use std::num::NonZeroU64;
 use std::sync::Mutex;
@@ -14,13 +14,13 @@ use crate::error::Error;
 
 /// The memory of an executor, its stream and its context.
 pub(super) struct Owner {
-    /// Held while an array is freed, and while a recording is checked and launched: a launch comes before the freeing of
+    /// Held while an array is freed, and while a recording is checked and launched: a launch either precedes the freeing of
     /// the arrays that it uses, or does not happen.
     pub freeing: Mutex<()>,
-    /// Tells the arrays of this executor from those of others: no other owner in this process ever has it.
+    /// Distinguishes the arrays of this executor from those of others: unique among all owners in this process.
     pub id: NonZeroU64,
     pub meter: Meter,
-    // Dropped in this order: the context last.
+    // Dropped in this order, the context last.
     pub recorder: Recorder,
     pub pool: Pool,
     context: Context,
@@ -31,23 +31,22 @@ static OWNERS: AtomicU64 = AtomicU64::new(0);
 
 impl Owner {
     pub fn new(pool: Pool, recorder: Recorder, context: Context) -> Self {
-        // Saturating is out of reach: making one takes microseconds.
+        // Saturation is out of reach: creating an owner takes microseconds.
         let id = NonZeroU64::MIN.saturating_add(OWNERS.fetch_add(1, Ordering::Relaxed));
         Self { freeing: Mutex::default(), id, meter: Meter::default(), recorder, pool, context }
     }
 
-    /// Makes this GPU the calling thread's current one: another executor may have changed it. An error on a thread whose
-    /// default stream is another one.
+    /// Makes the context current on the calling thread, since another executor may have changed it. Returns an error on a
+    /// thread whose default stream is not the executor's.
     pub fn enter(&self) -> Result<(), Error> {
         if self.stream().is_of_another_thread() {
-            let reason =
-                "it is the default stream of the thread that made the executor, and this is another one".into();
+            let reason = "it is the default stream of the thread that created the executor, not of this thread".into();
             return Err(Error::Cuda { what: "using the stream".into(), reason });
         }
         self.enter_to_free()
     }
 
-    /// The same to free something, which any thread may do.
+    /// As [`enter`](Self::enter), for freeing, which any thread may do.
     pub fn enter_to_free(&self) -> Result<(), Error> {
         self.context.enter()
     }
@@ -70,7 +69,7 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // Streams and pools are freed in the context that is current. Where it cannot be had, they are gone with it.
+        // Streams and pools are freed in the current context. If it cannot be entered, they are gone with it.
         let _ = self.enter_to_free();
     }
 }
@@ -78,9 +77,9 @@ impl Drop for Owner {
 /// Bytes of arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Now.
+    /// Current value.
     pub now: u64,
-    /// The most at a time.
+    /// Maximum.
     pub peak: u64,
 }
 
@@ -89,7 +88,7 @@ pub struct MemoryUse {
 pub(super) struct Meter {
     now: AtomicU64,
     peak: AtomicU64,
-    /// The number of arrays that were freed: what was recorded before may use one of them.
+    /// Number of arrays freed so far: earlier recordings may use one of them.
     freed: AtomicU64,
 }
 
@@ -104,7 +103,7 @@ impl Meter {
         self.lose();
     }
 
-    /// Notes that an array may be freed from now on by whom it was borrowed from.
+    /// Notes that the lender of an array may free it from now on.
     pub fn lose(&self) {
         self.freed.fetch_add(1, Ordering::Relaxed);
     }
@@ -118,7 +117,7 @@ impl Meter {
         MemoryUse { now, peak }
     }
 
-    /// Begins to look for the peak anew.
+    /// Restarts the measurement of the peak.
     pub fn reset_peak(&self) {
         self.peak.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Elements of vectors that are packed beside the executor's own work.
+//! Packing elements of vectors concurrently with the executor's own work.
 
 use std::marker::PhantomData;
 use std::mem::forget;
@@ -12,17 +12,17 @@ use crate::executor::operation::Executor;
 use crate::plan::Plan;
 use crate::real::Scalar;
 
-/// Packs elements of vectors on a second stream, while the executor goes on with what does not write them.
+/// Packs elements of vectors on a second stream, while the executor continues with work that does not write them.
 #[doc(hidden)]
 pub struct Packing {
     elements: Elements<CudaMemory>,
     cuda: Cuda,
-    /// The same executor, whose kernels are launched on the second stream.
+    /// The same executor, with kernels launched on the second stream.
     beside: Cuda,
     side: Arc<SideStream>,
-    /// Behind what the executor was given before.
+    /// Marks the executor's earlier work.
     before: Mark,
-    /// Behind what the second stream was given meanwhile.
+    /// Marks the work of the second stream.
     after: Mark,
 }
 
@@ -30,7 +30,7 @@ impl Packing {
     /// Packs these elements on a second stream of the executor.
     ///
     /// # Errors
-    /// When the stream is another executor's, or the device fails.
+    /// When the stream belongs to another executor, or the device fails.
     pub fn new(executor: &Cuda, side: &Arc<SideStream>, elements: Elements<CudaMemory>) -> Result<Self, Error> {
         if !Arc::ptr_eq(side.owner(), &executor.owner) {
             return Err(Error::Foreign { what: "a second stream".into() });
@@ -45,19 +45,19 @@ impl Packing {
         })
     }
 
-    /// How many elements of a vector are packed.
+    /// Number of elements packed per vector.
     pub fn count(&self) -> usize {
         self.elements.len()
     }
 
-    /// Queues the packing of elements of these vectors, one after the other in x, behind what the executor was given before,
-    /// and does `meanwhile`, in which the executor's own stream does not wait for it. What the executor is given
-    /// afterwards comes after all that the second stream has been given. Two marks with a time are set before the packing
-    /// and behind it.
+    /// Queues the packing of elements of these vectors, stored consecutively in x, after the executor's work queued so far,
+    /// and calls `meanwhile`, during which the executor's own stream does not wait for the packing. Work given to the
+    /// executor afterwards comes after all work of the second stream. `times`, two marks with a time, are set before and
+    /// after the packing.
     ///
     /// # Errors
-    /// When there is room for another number of elements, the executor's work is recorded, or the device fails: then
-    /// `meanwhile` may not have been done.
+    /// When `to` has the wrong length, the executor's work is being recorded, or the device fails; `meanwhile` may then
+    /// not have been called.
     pub fn beside<'env, T: Scalar, R>(
         &'env mut self,
         vectors: usize,
@@ -71,7 +71,8 @@ impl Packing {
         if let Some([begin, _]) = times {
             self.side.set(begin)?;
         }
-        // From here on the kernel may read x, which is borrowed until the executor waits for it, whatever happens.
+        // From here on the kernel may read x, which stays borrowed until the executor waits for the kernel, whatever
+        // happens.
         let rejoin = Rejoin(self);
         self.beside.run::<PackElements<T>>(PackOperands { elements: &self.elements, vectors, x, to })?;
         if let Some([_, end]) = times {
@@ -83,31 +84,31 @@ impl Packing {
         Ok(result)
     }
 
-    /// What the executor is given from now on comes after what the second stream has been given.
+    /// Makes later work of the executor wait for the work of the second stream.
     fn rejoin(&self) -> Result<(), Error> {
         let joined = self.side.set(&self.after).and_then(|()| self.cuda.wait_for(&self.after));
         if joined.is_err() {
-            // Where waiting fails, the context is gone, and with it the kernel.
+            // If waiting fails, the context is gone, and with it the kernel.
             let _ = self.side.synchronize();
         }
         joined
     }
 }
 
-/// What can be queued on the second stream [beside](Packing::beside) the executor's own work, with arrays that are borrowed
-/// until the executor waits for it: as threads of a scope do, for `'env`.
+/// Work for the second stream, [beside](Packing::beside) the executor's own, with arrays that stay borrowed until the
+/// executor waits for it: for `'env`, as in a scope of threads.
 #[doc(hidden)]
 pub struct Beside<'scope, 'env> {
     cuda: &'scope Cuda,
-    /// Invariant: neither longer nor shorter.
+    /// Invariant in `'env`: neither longer nor shorter.
     env: PhantomData<&'env mut &'env ()>,
 }
 
 impl<'env> Beside<'_, 'env> {
-    /// Queues y ← A x behind what the second stream has been given.
+    /// Queues y ← A x after the work queued on the second stream so far.
     ///
     /// # Errors
-    /// When a vector does not fit, something is another executor's, or the device fails.
+    /// When a vector has the wrong length, an operand belongs to another executor, or the device fails.
     pub fn multiply<T: Scalar>(
         &self,
         plan: &'env mut Plan<T, Cuda>,
@@ -122,7 +123,7 @@ struct Rejoin<'a>(&'a Packing);
 
 impl Drop for Rejoin<'_> {
     fn drop(&mut self) {
-        // Dropped only where there is an error, or a panic, already.
+        // Dropped only on an error or a panic.
         let _ = self.0.rejoin();
     }
 }

@@ -1,4 +1,4 @@
-//! Memory that other GPUs of the process copy from.
+//! Memory that other GPUs of the process can copy from.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::executor::operation::Executor;
 use crate::memory::{Buffer, Element};
 
-/// Memory of the driver's own, not of an executor's pool, whose arrays other GPUs cannot reach.
+/// Memory from the driver rather than from an executor's pool, whose arrays other GPUs cannot reach.
 #[doc(hidden)]
 pub struct PeerMemory {
     address: CUdeviceptr,
@@ -30,7 +30,7 @@ impl PeerMemory {
         if bytes == 0 {
             return Ok(memory);
         }
-        // SAFETY: the context is the current one, and a place for an address.
+        // SAFETY: the context is current, and `memory.address` is valid for writes.
         let mut allocate = || unsafe { cuMemAlloc_v2(&mut memory.address, bytes) };
         let mut result = allocate();
         if result == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
@@ -46,12 +46,12 @@ impl PeerMemory {
         }
     }
 
-    /// Where it is, for other libraries; 0 if it has no bytes.
+    /// The address, for other libraries; 0 if the memory is empty.
     pub fn address(&self) -> CUdeviceptr {
         self.address
     }
 
-    /// How many bytes there are.
+    /// Size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -59,10 +59,10 @@ impl PeerMemory {
 
 impl Drop for PeerMemory {
     fn drop(&mut self) {
-        // Where the context cannot be had, the memory is gone with it.
+        // If the context cannot be entered, the memory is gone with it.
         if self.address != 0 && self.owner.enter_to_free().is_ok() {
-            // SAFETY: it was allocated in this context. Who copies from it keeps it until that is done, and the driver waits
-            // for what the GPU itself does with it.
+            // SAFETY: it was allocated in this context. Whoever copies from it keeps it until that is done, and the driver
+            // waits for the GPU's own work on it.
             unsafe { cuMemFree_v2(self.address) };
         }
     }
@@ -70,8 +70,9 @@ impl Drop for PeerMemory {
 
 /// Arrays that other GPUs can reach.
 impl Cuda {
-    /// An array of no particular content that executors of other GPUs can [copy from](Fetch), and its memory, which they keep
-    /// for that. It takes longer to make than others, and [`memory_use`](Self::memory_use) does not count it.
+    /// Creates an array with unspecified content that executors of other GPUs can [copy from](Fetch), and returns it with
+    /// its memory, which they hold for that. Creating one takes longer than other arrays, and
+    /// [`memory_use`](Self::memory_use) does not count it.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
@@ -82,7 +83,7 @@ impl Cuda {
         Ok((CudaBuffer::in_memory(&self.owner, memory.clone(), length), memory))
     }
 
-    /// Lets this GPU read the memory of another one directly, if it can: whether it can. Otherwise copies go by way of the
+    /// Lets this GPU read the memory of another one directly, and returns whether it can. Otherwise copies go through the
     /// host.
     ///
     /// # Errors
@@ -95,7 +96,7 @@ impl Cuda {
             return Ok(true);
         }
         let mut can = 0;
-        // SAFETY: a place for a number, and the numbers of two devices.
+        // SAFETY: `can` is valid for writes, and both are devices.
         let result = unsafe { cuDeviceCanAccessPeer(&mut can, self.owner.pool.device(), theirs.pool.device()) };
         driver(result, "asking whether a GPU reaches another")?;
         if can == 0 {
@@ -109,7 +110,7 @@ impl Cuda {
         }
     }
 
-    /// What tells this GPU from all others, on any machine.
+    /// The identity of this GPU, unique across machines.
     ///
     /// # Errors
     /// When the device fails.
@@ -117,20 +118,21 @@ impl Cuda {
     pub fn identity(&self) -> Result<[u8; 16], Error> {
         self.enter()?;
         let mut identity = CUuuid::default();
-        // SAFETY: a place for an identity, and the number of a device.
+        // SAFETY: `identity` is valid for writes, and the number is a device's.
         let result = unsafe { cuDeviceGetUuid(&mut identity, self.owner.pool.device()) };
         driver(result, "asking for the identity of a GPU")?;
         Ok(identity.bytes.map(|byte| byte as u8))
     }
 
-    /// Whether it works in its device's primary context, as CUDA's runtime and libraries that are built on it do.
+    /// Whether the executor works in its device's primary context, as CUDA's runtime and libraries built on it do.
     #[doc(hidden)]
     pub fn is_in_primary_context(&self) -> bool {
         self.owner.is_primary()
     }
 }
 
-/// An array of another executor that kernels of this one read where it is. What they read while it is written is some number.
+/// An array of another executor that kernels of this one read in place. Elements read while they are being written are
+/// unspecified.
 #[doc(hidden)]
 pub struct PeerArray<T: Element> {
     array: CudaBuffer<T>,
@@ -138,7 +140,7 @@ pub struct PeerArray<T: Element> {
 }
 
 impl Cuda {
-    /// An array in memory that other executors can reach, if this GPU [reaches](Self::reach) it.
+    /// An array in memory of another executor, if this GPU can [reach](Self::reach) it.
     ///
     /// # Errors
     /// When the device fails.
@@ -151,7 +153,7 @@ impl Cuda {
 }
 
 impl<T: Element> PeerArray<T> {
-    /// The array, to be read only.
+    /// The array, for reading only.
     pub fn array(&self) -> &CudaBuffer<T> {
         &self.array
     }
@@ -159,26 +161,26 @@ impl<T: Element> PeerArray<T> {
 
 impl<T: Element> Drop for PeerArray<T> {
     fn drop(&mut self) {
-        // The memory may be freed afterwards, where nothing waits for this GPU. Where waiting fails, the context is gone with
-        // what was queued.
+        // The memory may be freed afterwards, without waiting for this GPU. If waiting fails, the context is gone together
+        // with its queued work.
         let _ = self.reader.enter().and_then(|()| self.reader.synchronize());
     }
 }
 
-/// A copy of some elements of an array that other executors can reach.
+/// A copy of consecutive elements of an array that other executors can reach.
 #[doc(hidden)]
 pub struct Piece {
-    /// Where they are.
+    /// The memory to copy from.
     pub memory: Arc<PeerMemory>,
-    /// The first of them there.
+    /// The first element there.
     pub first: usize,
-    /// How many.
+    /// Number of elements.
     pub count: usize,
-    /// The place of the first one where they go to.
+    /// The index of the first element in the destination.
     pub to: usize,
 }
 
-/// Copies of pieces of arrays, of this GPU and of others, into one array, again and again.
+/// Repeated copies of pieces of arrays, on this GPU and others, into one array.
 #[doc(hidden)]
 pub struct Fetch<T: Element> {
     side: Arc<SideStream>,
@@ -187,11 +189,11 @@ pub struct Fetch<T: Element> {
 }
 
 impl<T: Element> Fetch<T> {
-    /// Copies on a side stream of the executor that the array is of. There may be several lists of pieces, of which each
-    /// [`queue`](Self::queue) takes one.
+    /// Copies on a side stream of the array's executor. There may be several lists of pieces; each [`queue`](Self::queue)
+    /// takes one.
     ///
     /// # Errors
-    /// When the array is another executor's, or a piece is not within the arrays.
+    /// When the array belongs to another executor, or a piece is not within the arrays.
     pub fn new(side: &Arc<SideStream>, pieces: Vec<Vec<Piece>>, into: CudaBuffer<T>) -> Result<Self, Error> {
         if !Arc::ptr_eq(side.owner(), into.owner()) {
             return Err(Error::Foreign { what: "the array copied to".into() });
@@ -224,8 +226,8 @@ impl<T: Element> Fetch<T> {
             let to = self.into.address() + (piece.to * width) as CUdeviceptr;
             let from = piece.memory.address() + (piece.first * width) as CUdeviceptr;
             let (there, bytes) = (piece.memory.owner.context(), piece.count * width);
-            // SAFETY: the pieces are within the arrays, by `new`. The stream's owner keeps this context and the piece's memory
-            // the other one; this keeps the memory of both until the stream has done what is queued.
+            // SAFETY: the pieces are within the arrays, by `new`. The stream's owner keeps this context alive, and the
+            // piece's memory the other one; `self` keeps both memories until the stream has finished its queued work.
             let result = unsafe {
                 match here == there {
                     true => cuMemcpyDtoDAsync_v2(to, from, bytes, stream),
@@ -237,7 +239,7 @@ impl<T: Element> Fetch<T> {
         Ok(())
     }
 
-    /// What is copied to.
+    /// The destination.
     pub fn array(&self) -> &CudaBuffer<T> {
         &self.into
     }
@@ -245,7 +247,8 @@ impl<T: Element> Fetch<T> {
 
 impl<T: Element> Drop for Fetch<T> {
     fn drop(&mut self) {
-        // The pieces' memory may be freed afterwards. Where waiting fails, the context is gone with what was queued.
+        // The pieces' memory may be freed afterwards. If waiting fails, the context is gone together with its queued
+        // work.
         let _ = self.side.synchronize();
     }
 }

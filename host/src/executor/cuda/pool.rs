@@ -1,4 +1,4 @@
-//! The memory of a GPU's arrays, in the order of a stream.
+//! The memory of a GPU's arrays, in stream order.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -16,17 +16,17 @@ use super::context::Context;
 use super::kept_context::KeptContext;
 use super::stream::{Stream, is_capturing, is_default};
 
-/// Memory that the driver keeps for the arrays of one executor: making and freeing one takes microseconds, where a way to
-/// the driver's own memory and back takes a tenth of a millisecond, or a whole one for a gigabyte.
+/// Memory that the driver keeps for the arrays of one executor: allocating and freeing an array takes microseconds, whereas
+/// a round trip to the driver's own memory takes 0.1 ms, or 1 ms for a gigabyte.
 ///
-/// Memory is given and taken back in the order of a stream. What is freed may be given again at once: its next user comes
-/// later on the stream. Only what is queued on that stream uses the memory, so freeing waits for nothing.
+/// Memory is allocated and freed in stream order. Freed memory may be reused at once, since its next user comes later on the
+/// stream. Only work queued on that stream uses the memory, so freeing waits for nothing.
 pub(super) struct Pool {
-    /// None where the driver has no pools for the device: then each array comes from the driver.
+    /// `None` if the driver has no pools for the device; each array then comes from the driver.
     handle: Option<Handle>,
     device: i32,
     stream: Stream,
-    /// Its own in the list of all.
+    /// Its identity in the list of all pools.
     number: u64,
 }
 
@@ -34,17 +34,17 @@ pub(super) struct Pool {
 #[derive(Clone, Copy)]
 struct Handle(CUmemoryPool);
 
-// SAFETY: the driver takes calls for a pool from any thread.
+// SAFETY: the driver accepts calls for a pool from any thread.
 unsafe impl Send for Handle {}
-// SAFETY: the driver takes calls for a pool from several threads at once.
+// SAFETY: the driver accepts calls for a pool from several threads at once.
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// Bytes that no array has.
+    /// Bytes that belong to no array.
     fn kept(self) -> u64 {
         let read = |attribute| {
             let mut bytes = 0_u64;
-            // SAFETY: these attributes are numbers of 64 bits, and a pool leaves the list before it is destroyed.
+            // SAFETY: these attributes are 64-bit numbers, and a pool leaves the list before it is destroyed.
             let result = unsafe { cuMemPoolGetAttribute(self.0, attribute, (&raw mut bytes).cast()) };
             if result == CUresult::CUDA_SUCCESS { bytes } else { 0 }
         };
@@ -53,9 +53,9 @@ impl Handle {
     }
 }
 
-/// What others know of an executor's memory.
+/// The part of an executor's memory that other executors access.
 struct Known {
-    /// No other one ever has it.
+    /// Unique among all pools.
     number: u64,
     device: i32,
     handle: Option<Handle>,
@@ -63,18 +63,19 @@ struct Known {
     stream: CUstream,
 }
 
-// SAFETY: the driver takes calls for a stream and a context from any thread.
+// SAFETY: the driver accepts calls for a stream and a context from any thread.
 unsafe impl Send for Known {}
 
 impl Known {
-    /// Waits for what is queued on the stream. What fails there is said to those who wait for its results.
+    /// Waits for all work queued on the stream. Failures there are reported to the caller that waits for the results.
     fn wait(&self) {
         let _kept = KeptContext::new();
-        // SAFETY: a stream, and its context, leave the list before they are destroyed. The handle of a default stream means
-        // that of the current context, and that of the thread another stream here: then all of the context is waited for.
+        // SAFETY: a stream and its context leave the list before they are destroyed. The handle of a default stream refers
+        // to the current context's, and a thread's default stream to another stream here: in these cases the whole context
+        // is waited for.
         unsafe {
             cuCtxSetCurrent(self.context);
-            // To wait would end the capture with an error, and what is captured has nothing to give back yet.
+            // Waiting would end the capture with an error, and captured work has nothing to release yet.
             if is_default(self.stream) {
                 cuCtxSynchronize();
             } else if !is_capturing(self.stream) {
@@ -87,16 +88,16 @@ impl Known {
 /// The memory of all executors.
 static ALL: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// The number of pools made so far.
+/// Number of pools made so far.
 static POOLS: AtomicU64 = AtomicU64::new(0);
 
 fn all() -> MutexGuard<'static, Vec<Known>> {
-    // The list is whole between any two calls.
+    // The list is complete between any two calls.
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Pool {
-    /// Memory of this device, for what is queued on the stream, which is one of the context.
+    /// Memory of this device, for work queued on the stream, which belongs to the context.
     pub fn new(device: i32, context: &Context, stream: Stream) -> Self {
         let properties = CUmemPoolProps {
             allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -106,7 +107,7 @@ impl Pool {
             reserved: [0; 64],
         };
         let mut pool = null_mut();
-        // SAFETY: the properties say which device, and nothing else.
+        // SAFETY: the properties only name the device.
         let result = unsafe { cuMemPoolCreate(&mut pool, &properties) };
         let handle = (result == CUresult::CUDA_SUCCESS).then_some(Handle(pool));
         let number = POOLS.fetch_add(1, Ordering::Relaxed);
@@ -123,16 +124,16 @@ impl Pool {
         &self.stream
     }
 
-    /// Keeps memory that is freed, as long as live arrays and kept memory together stay within `bytes`. Where the
-    /// driver refuses, less is kept.
+    /// Keeps freed memory as long as live arrays and kept memory together stay within `bytes`. If the driver refuses,
+    /// less is kept.
     pub fn keep(&self, mut bytes: u64) {
         let Some(Handle(pool)) = self.handle else { return };
         let value = (&raw mut bytes).cast::<c_void>();
-        // SAFETY: this attribute is a number of 64 bits.
+        // SAFETY: this attribute is a 64-bit number.
         unsafe { cuMemPoolSetAttribute(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value) };
     }
 
-    /// Bytes that are kept for later arrays, of any executor of this device.
+    /// Bytes kept for later arrays of any executor of this device.
     pub fn kept(&self) -> u64 {
         all()
             .iter()
@@ -142,7 +143,8 @@ impl Pool {
             .sum()
     }
 
-    /// Gives back to the driver what no array of any executor of this device has. Waits for all that is queued.
+    /// Returns memory that belongs to no array, of all executors of this device, to the driver. Waits for all queued
+    /// work.
     pub fn release(&self) {
         for known in all().iter().filter(|known| known.device == self.device) {
             known.wait();
@@ -153,14 +155,14 @@ impl Pool {
         }
     }
 
-    /// Memory of no particular content for what is queued from now on, aligned to 256 bytes.
+    /// Memory with unspecified content for work queued from now on, aligned to 256 bytes.
     ///
     /// # Errors
-    /// What the driver says, `CUDA_ERROR_OUT_OF_MEMORY` above all.
+    /// The driver's error, `CUDA_ERROR_OUT_OF_MEMORY` above all.
     pub fn allocate(&self, bytes: usize) -> Result<CUdeviceptr, CUresult> {
         match self.try_allocate(bytes) {
             Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
-                // What is kept, here or by other executors, may be in pieces that are too small.
+                // Kept memory, here or of other executors, may be in pieces that are too small.
                 self.release();
                 self.try_allocate(bytes)
             }
@@ -170,7 +172,7 @@ impl Pool {
 
     fn try_allocate(&self, bytes: usize) -> Result<CUdeviceptr, CUresult> {
         let mut address = 0;
-        // SAFETY: the context is the current one, the pool and the stream are there.
+        // SAFETY: the context is current, and the pool and the stream exist.
         let result = unsafe {
             match self.handle {
                 Some(Handle(pool)) => cuMemAllocFromPoolAsync(&mut address, bytes, pool, self.stream.handle()),
@@ -180,14 +182,14 @@ impl Pool {
         if result == CUresult::CUDA_SUCCESS { Ok(address) } else { Err(result) }
     }
 
-    /// Takes memory back. Where the context is broken, it is gone with it.
+    /// Frees memory. If the context is broken, the memory is gone with it.
     ///
     /// # Safety
-    /// It was allocated here and not freed since; the context is the current one; what uses it is queued on this pool's
-    /// stream, or is done.
+    /// The memory was allocated here and has not been freed since; the context is current; all work that uses it is
+    /// queued on this pool's stream, or done.
     pub unsafe fn free(&self, address: CUdeviceptr) {
-        // SAFETY: by the caller's promise; without a pool, the driver waits for all that is queued. The handle of another
-        // thread's default stream means this thread's here, whose work begins when all is done.
+        // SAFETY: by the caller's promise; without a pool, the driver waits for all queued work. The handle of another
+        // thread's default stream refers to this thread's here, whose work begins when all is done.
         unsafe {
             if self.stream.is_of_another_thread() {
                 cuCtxSynchronize();
@@ -201,15 +203,15 @@ impl Pool {
 }
 
 impl Drop for Pool {
-    /// All arrays are freed: they hold what holds this.
+    /// All arrays have been freed, since they keep the owner of this pool alive.
     fn drop(&mut self) {
         let mut all = all();
         if let Some(place) = all.iter().position(|known| known.number == self.number) {
-            // What is queued has still to free its arrays.
+            // Queued work still has to free its arrays.
             all.swap_remove(place).wait();
         }
         if let Some(Handle(pool)) = self.handle {
-            // SAFETY: nothing is left that was allocated here.
+            // SAFETY: all memory allocated here has been freed.
             unsafe { cuMemPoolDestroy(pool) };
         }
     }

@@ -1,4 +1,4 @@
-//! The kernels as PTX: a family of them is unpacked when one is used first, and the driver compiles that one alone.
+//! The kernels as PTX: a family of kernels is unpacked on first use, and the driver compiles only the kernel used.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -9,13 +9,13 @@ use gpu_kernels::ptx::ARCHIVES;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-/// What an entry point begins with; it ends with a brace at the beginning of a line.
+/// The beginning of an entry point, which ends with a brace at the beginning of a line.
 const ENTRY: &str = ".visible .entry ";
 
 /// The newest PTX that the device `name` of compute capability `major`.`minor` can run.
 ///
 /// # Errors
-/// What the device lacks, if there is none.
+/// The device's deficiency, if no PTX fits.
 pub(super) fn for_device(name: &str, major: u32, minor: u32) -> Result<Ptx, String> {
     let fits = |&&(needed, _): &&(u32, &[u8])| needed <= major * 10 + minor;
     let Some(&(architecture, archive)) = ARCHIVES.iter().rev().find(fits) else {
@@ -28,9 +28,9 @@ pub(super) fn for_device(name: &str, major: u32, minor: u32) -> Result<Ptx, Stri
 
 /// The kernels of an architecture.
 pub(super) struct Ptx {
-    /// What it is compiled for, such as 90 for sm_90; 0 where it is not one of the library's.
+    /// The architecture that they are compiled for, such as 90 for sm_90; 0 if they are not from the library.
     pub architecture: u32,
-    /// Where there is one: what was not unpacked yet.
+    /// The library's kernels, including those not unpacked yet.
     archive: Option<ZipArchive<Cursor<&'static [u8]>>>,
     /// The family of each entry point in the archive.
     family_of: HashMap<String, String>,
@@ -57,7 +57,7 @@ impl Ptx {
         Self { architecture: 0, archive: None, family_of, families: HashMap::from([(String::new(), module)]) }
     }
 
-    /// The text of a module with this entry point alone; `None` if there is no such entry point.
+    /// The text of a module with only this entry point; `None` if the entry point does not exist.
     ///
     /// # Errors
     /// When the archive is damaged.
@@ -72,7 +72,7 @@ impl Ptx {
     }
 }
 
-/// The text of a member.
+/// The text of a member of an archive.
 fn member(archive: &mut ZipArchive<Cursor<&'static [u8]>>, name: &str) -> Result<String, ZipError> {
     let mut member = archive.by_name(name)?;
     let mut text = String::with_capacity(member.size() as usize);
@@ -83,9 +83,9 @@ fn member(archive: &mut ZipArchive<Cursor<&'static [u8]>>, name: &str) -> Result
 /// A module's text, entry point by entry point.
 struct Module {
     text: String,
-    /// What all entry points share: version, target, declarations, functions.
+    /// The text shared by all entry points: version, target, declarations, functions.
     common: String,
-    /// Where the text of each entry point is.
+    /// The range of each entry point's text.
     entries: HashMap<String, Range<usize>>,
 }
 
@@ -105,7 +105,7 @@ impl Module {
         Self { text, common, entries }
     }
 
-    /// The text of a module with this entry point alone.
+    /// The text of a module with only this entry point.
     fn alone(&self, entry: &str) -> Option<String> {
         let text = &self.text[self.entries.get(entry)?.clone()];
         Some(format!("{}{ENTRY}{text}\n}}\n", self.common))

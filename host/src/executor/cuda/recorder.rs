@@ -1,4 +1,4 @@
-//! The stream that launches are recorded on.
+//! The stream on which launches are recorded.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +9,12 @@ use cust::sys::{CUgraph, CUresult, CUstreamCaptureMode, cuGraphDestroy, cuStream
 
 use super::stream::Stream;
 
-/// The stream of an executor that launches are recorded on: by one thread at a time. Other threads go on launching.
+/// The stream of an executor on which launches are recorded, by one thread at a time. Other threads continue to launch.
 pub(super) struct Recorder {
     stream: Stream,
-    /// The thread that records, and the address of the kernels that its recording will keep.
+    /// The recording thread, and the address of the kernels that its recording will keep.
     recording: Mutex<Option<(ThreadId, usize)>>,
-    /// Whether any thread records.
+    /// Whether any thread is recording.
     busy: AtomicBool,
 }
 
@@ -27,39 +27,39 @@ impl Recorder {
         &self.stream
     }
 
-    /// Whether this thread records.
+    /// Whether this thread is recording.
     pub(super) fn is_recording(&self) -> bool {
         self.of_this_thread().is_some()
     }
 
-    /// If this thread records: whether the recording will keep these kernels.
+    /// If this thread is recording: whether the recording will keep these kernels.
     pub(super) fn keeps(&self, kernels: usize) -> Option<bool> {
         self.of_this_thread().map(|kept| kept == kernels)
     }
 
     /// The address of the kernels of this thread's recording.
     fn of_this_thread(&self) -> Option<usize> {
-        // Each launch asks. A thread that records has set `busy` itself.
+        // Called at each launch. A recording thread has set `busy` itself.
         if !self.busy.load(Ordering::Relaxed) {
             return None;
         }
         self.lock().and_then(|(thread, kernels)| (thread == std::thread::current().id()).then_some(kernels))
     }
 
-    // A thread that panicked with the lock left it whole.
+    // A thread that panicked while holding the lock left the data consistent.
     fn lock(&self) -> MutexGuard<'_, Option<(ThreadId, usize)>> {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to record what this thread launches of the kernels at this address, which stay there meanwhile, unless a
-    /// thread records already or the driver does not want to.
+    /// Begins to record this thread's launches of the kernels at this address, which stay alive meanwhile. Returns
+    /// `None` if a thread is already recording or the driver refuses.
     pub(super) fn begin(&self, kernels: usize) -> Option<Capture<'_>> {
         let mut recording = self.lock();
         if recording.is_some() {
             return None;
         }
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream is there, and nothing else uses it.
+        // SAFETY: the stream exists, and nothing else uses it.
         let begun = unsafe { cuStreamBeginCapture_v2(self.stream.handle(), mode) };
         if begun != CUresult::CUDA_SUCCESS {
             return None;
@@ -70,18 +70,18 @@ impl Recorder {
     }
 }
 
-/// A recording in progress; ends when it is dropped.
+/// A recording in progress, which ends when it is dropped.
 pub(super) struct Capture<'a> {
     recorder: &'a Recorder,
     ended: bool,
 }
 
 impl Capture<'_> {
-    /// The graph of what was launched, or null if something could not be recorded, or it was taken before.
+    /// The graph of the launches, or null if something could not be recorded or the graph was taken before.
     pub(super) fn end(&mut self) -> CUgraph {
         let mut graph = null_mut();
         if !std::mem::replace(&mut self.ended, true) {
-            // SAFETY: the stream is there; a failure leaves null or a graph.
+            // SAFETY: the stream exists; a failure leaves null or a graph.
             unsafe { cuStreamEndCapture(self.recorder.stream.handle(), &mut graph) };
         }
         graph
@@ -100,7 +100,7 @@ impl Drop for Capture<'_> {
 
 pub(super) fn destroy(graph: CUgraph) {
     if !graph.is_null() {
-        // SAFETY: the graph is there, and nothing uses it afterwards.
+        // SAFETY: the graph exists, and nothing uses it afterwards.
         unsafe { cuGraphDestroy(graph) };
     }
 }

@@ -10,18 +10,18 @@ use super::kernels::Loaded;
 use super::recorder::destroy;
 use crate::error::Error;
 
-/// What is kept of work that is repeated.
+/// The recording of repeated work.
 #[derive(Default)]
 pub enum CudaRecording {
-    /// Nothing: the work was not done yet, so its kernels may have to be compiled, which cannot be recorded.
+    /// Nothing: the work has not run yet, so its kernels may have to be compiled, which cannot be recorded.
     #[default]
     Empty,
-    /// Nothing yet: the work was done once.
+    /// Nothing yet: the work has run once.
     Known,
     /// Its launches.
     #[expect(private_interfaces, reason = "nobody outside makes one")]
     Recorded(Graph),
-    /// It cannot be recorded.
+    /// The work cannot be recorded.
     Refused,
 }
 
@@ -30,25 +30,25 @@ pub(super) struct Graph {
     executable: CUgraphExec,
     /// The kernels that the graph launches, and the owner of its arrays.
     kernels: Arc<Loaded>,
-    /// The number of the owner's arrays that had been freed when the graph was recorded. When another one is freed, the graph
-    /// may be using it; it uses no arrays of others, for launches refuse them.
+    /// Number of the owner's arrays that had been freed when the graph was recorded. If another is freed, the graph may be
+    /// using it; the graph uses no arrays of other executors, since launches reject them.
     freed: u64,
 }
 
-// SAFETY: a graph can be launched from any thread, by one at a time.
+// SAFETY: a graph can be launched from any thread, one at a time.
 unsafe impl Send for Graph {}
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // Where the context cannot be had, the graph is gone with it.
+        // If the context cannot be entered, the graph is gone with it.
         let _ = self.kernels.owner.enter_to_free();
-        // SAFETY: nothing uses it afterwards; the driver keeps what still runs.
+        // SAFETY: nothing uses it afterwards; the driver keeps whatever is still running.
         unsafe { cuGraphExecDestroy(self.executable) };
     }
 }
 
 impl Graph {
-    /// Records what the work launches, without doing it. `None` if that is not possible.
+    /// Records the launches of the work without running them. Returns `None` if that is not possible.
     fn record(kernels: &Arc<Loaded>, work: &mut dyn FnMut() -> Result<(), Error>) -> Option<Self> {
         let owner = &kernels.owner;
         owner.enter().ok()?;
@@ -59,7 +59,7 @@ impl Graph {
         drop(capture);
         let mut executable = null_mut();
         let instantiated = done.is_ok() && !graph.is_null() && {
-            // SAFETY: the graph is there.
+            // SAFETY: the graph exists.
             let result = unsafe { cuGraphInstantiateWithFlags(&mut executable, graph, 0) };
             result == CUresult::CUDA_SUCCESS
         };
@@ -67,7 +67,7 @@ impl Graph {
         instantiated.then(|| Self { executable, kernels: kernels.clone(), freed })
     }
 
-    /// Launches the graph if everything that it uses is still there, and says whether that is so.
+    /// Launches the graph if everything it uses still exists, and returns whether it did.
     fn launch(&self, kernels: &Arc<Loaded>) -> Result<bool, Error> {
         let owner = &kernels.owner;
         owner.enter()?;
@@ -75,21 +75,21 @@ impl Graph {
         if !Arc::ptr_eq(&self.kernels, kernels) || self.freed != owner.meter.freed() {
             return Ok(false);
         }
-        // SAFETY: the graph's kernels are all of `kernels`, which keeps their modules. Its arrays exist: none was freed since
-        // it was recorded, and one that is freed from now on is freed after it, on the same stream. A recorded launch kept
-        // its kernel's promises.
+        // SAFETY: the graph's kernels are all in `kernels`, which keeps their modules. Its arrays exist: none has been freed
+        // since it was recorded, and any freed from now on is freed after it, on the same stream. A recorded launch has met
+        // its kernel's conditions.
         let result = unsafe { cuGraphLaunch(self.executable, owner.stream().handle()) };
         driver(result, "launching a recording").map(|()| true)
     }
 }
 
-/// What tells kernels that are there from others.
+/// Distinguishes live kernels from others.
 pub(super) fn address(kernels: &Arc<Loaded>) -> usize {
     Arc::as_ptr(kernels).addr()
 }
 
 impl CudaRecording {
-    /// Does the work once, or launches what is recorded of it.
+    /// Does the work once, or launches its recording.
     pub(super) fn play(
         &mut self,
         kernels: &Arc<Loaded>,
@@ -107,7 +107,7 @@ impl CudaRecording {
                     Ok(())
                 }
                 recorded => {
-                    // Another thread may have freed an array meanwhile: the next time may do.
+                    // Another thread may have freed an array meanwhile; the next attempt may succeed.
                     *self = if recorded.is_some() { Self::Known } else { Self::Refused };
                     work()
                 }

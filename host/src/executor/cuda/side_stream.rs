@@ -1,4 +1,4 @@
-//! A second stream of an executor, and marks by which streams wait for each other, also those of other GPUs.
+//! A second stream of an executor, and marks by which streams wait for each other, across GPUs too.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// A mark for the streams of an executor; what waits for it before it was set waits for nothing.
+    /// A mark for the streams of an executor. Waiting for a mark that has not been set is no wait.
     ///
     /// # Errors
     /// When the device fails.
@@ -28,7 +28,7 @@ impl Mark {
         Ok(Self { event: Event::new()?, owner: executor.owner.clone() })
     }
 
-    /// The same, and it says when it was reached.
+    /// As [`new`](Self::new), and the mark records when it was reached.
     ///
     /// # Errors
     /// When the device fails.
@@ -37,7 +37,7 @@ impl Mark {
         Ok(Self { event: Event::with_time()?, owner: executor.owner.clone() })
     }
 
-    /// Whether everything before it is done; so it is where it was never set.
+    /// Whether everything before the mark is done; true if it was never set.
     ///
     /// # Errors
     /// When the device fails.
@@ -46,7 +46,7 @@ impl Mark {
         self.event.is_done()
     }
 
-    /// Waits on the host until everything before it is done.
+    /// Blocks until everything before the mark is done.
     ///
     /// # Errors
     /// When the device fails.
@@ -55,7 +55,8 @@ impl Mark {
         self.event.synchronize().map_err(|result| failed(result, WAITING))
     }
 
-    /// The time from another mark of the same GPU to this one, both [with a time](Self::with_time) and set; waits for both.
+    /// The time from another mark of the same GPU to this one, both [with a time](Self::with_time) and set. Blocks until
+    /// both are reached.
     ///
     /// # Errors
     /// When the device fails.
@@ -68,14 +69,14 @@ impl Mark {
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        // The event is destroyed in the context that is current. Where it cannot be had, it is gone with it.
+        // The event is destroyed in the current context. If the owner's cannot be entered, the event is gone with it.
         let _ = self.owner.enter_to_free();
     }
 }
 
 const WAITING: &str = "waiting for a mark";
 
-/// A second stream of an executor: what is queued there runs beside the executor's own work, but for marks.
+/// A second stream of an executor, whose work runs concurrently with the executor's own, except for marks.
 #[doc(hidden)]
 pub struct SideStream {
     stream: Stream,
@@ -83,7 +84,7 @@ pub struct SideStream {
 }
 
 impl SideStream {
-    /// A stream whose kernels go before others that have not begun.
+    /// A stream whose kernels take precedence over others that have not started.
     ///
     /// # Errors
     /// When the device fails.
@@ -98,7 +99,7 @@ impl SideStream {
         self.stream.handle().cast()
     }
 
-    /// Makes its GPU the calling thread's current one.
+    /// Makes the executor's context current on the calling thread.
     ///
     /// # Errors
     /// When the device fails.
@@ -106,17 +107,17 @@ impl SideStream {
         self.owner.enter_to_free()
     }
 
-    /// Sets a mark behind what is queued.
+    /// Sets a mark after all queued work.
     ///
     /// # Errors
-    /// When the mark is another executor's, or the device fails.
+    /// When the mark belongs to another executor, or the device fails.
     pub fn set(&self, mark: &Mark) -> Result<(), Error> {
         check_mark(mark, &self.owner)?;
         self.enter()?;
         mark.event.record(&self.stream)
     }
 
-    /// What is queued from now on comes after a mark, of any executor, where it was set last.
+    /// Makes work queued from now on wait for a mark, of any executor, as it was last set.
     ///
     /// # Errors
     /// When the device fails.
@@ -125,7 +126,7 @@ impl SideStream {
         self.stream.wait(&mark.event)
     }
 
-    /// Waits on the host until everything is done.
+    /// Blocks until all queued work has finished.
     ///
     /// # Errors
     /// When the device fails.
@@ -154,12 +155,12 @@ fn check_mark(mark: &Mark, owner: &Arc<Owner>) -> Result<(), Error> {
     if Arc::ptr_eq(&mark.owner, owner) { Ok(()) } else { Err(Error::Foreign { what: "a mark".into() }) }
 }
 
-/// How other streams keep time with the executor's own.
+/// Synchronization of other streams with the executor's own.
 impl Cuda {
-    /// Sets a mark behind what is queued. It cannot be part of a recording.
+    /// Sets a mark after all queued work. It cannot be part of a recording.
     ///
     /// # Errors
-    /// When the mark is another executor's, the executor's work is recorded, or the device fails.
+    /// When the mark belongs to another executor, the executor's work is being recorded, or the device fails.
     #[doc(hidden)]
     pub fn set(&self, mark: &Mark) -> Result<(), Error> {
         self.refuse_recording("setting a mark")?;
@@ -167,21 +168,21 @@ impl Cuda {
         mark.event.record(self.stream())
     }
 
-    /// What is queued from now on comes after a mark, of any executor, where it was set last. It cannot be part of a
+    /// Makes work queued from now on wait for a mark, of any executor, as it was last set. It cannot be part of a
     /// recording.
     ///
     /// # Errors
-    /// When the executor's work is recorded, or the device fails.
+    /// When the executor's work is being recorded, or the device fails.
     #[doc(hidden)]
     pub fn wait_for(&self, mark: &Mark) -> Result<(), Error> {
         self.refuse_recording("waiting for a mark")?;
         self.stream().wait(&mark.event)
     }
 
-    /// Says no while the executor's work is recorded.
+    /// Returns an error while the executor's work is being recorded.
     ///
     /// # Errors
-    /// Then.
+    /// While the executor's work is being recorded.
     #[doc(hidden)]
     pub fn refuse_to_record(&self, what: &str) -> Result<(), Error> {
         self.refuse_recording(what)

@@ -1,5 +1,5 @@
-//! Page-locked memory through which long arrays go to and from a GPU, piece by piece: several threads of the host copy one
-//! piece while the GPU takes another. Left to itself, the driver does the same with one thread.
+//! Page-locked memory for exchanging long arrays with a GPU, piece by piece: several host threads copy one piece while the
+//! GPU transfers another. Left to itself, the driver does the same with one thread.
 
 use std::ffi::c_void;
 
@@ -12,13 +12,13 @@ use super::stream::Stream;
 use crate::error::Error;
 use crate::parallel;
 
-/// Bytes from which on an array goes this way.
+/// Minimum size in bytes of an array that is copied this way.
 pub(super) const WORTHWHILE: usize = 4 << 20;
 
 /// Bytes of a piece.
 const PIECE: usize = 8 << 20;
 
-/// Pieces under way at a time.
+/// Pieces in flight at a time.
 const PIECES: usize = 3;
 
 /// Bytes that a thread copies at a time.
@@ -34,13 +34,13 @@ pub(super) struct Staging {
 
 struct Piece {
     memory: LockedBuffer<u8>,
-    /// What was queued last with this piece is done.
+    /// Marks the end of the last work queued with this piece.
     done: Event,
 }
 
 impl Piece {
     fn new() -> Result<Self, Error> {
-        // Nothing is read of it that was not written there before.
+        // Every byte that is read was written before.
         let memory = LockedBuffer::new(&0, PIECE).map_err(cuda("allocating page-locked memory"))?;
         Ok(Self { memory, done: Event::new()? })
     }
@@ -55,10 +55,10 @@ impl Staging {
         Ok(Self { pieces: [Piece::new()?, Piece::new()?, Piece::new()?] })
     }
 
-    /// Queues the copy of `from` to an array on the GPU. Afterwards `from` is no longer needed.
+    /// Queues the copy of `from` to an array on the GPU. `from` is no longer needed after the call.
     ///
     /// # Safety
-    /// The array has as many bytes as the slice.
+    /// The array must have as many bytes as the slice.
     pub unsafe fn upload(&mut self, from: &[u8], to: CUdeviceptr, stream: &Stream) -> Result<(), Error> {
         let failed = |result| failed(result, UPLOADING);
         for (number, part) in from.chunks(PIECE).enumerate() {
@@ -66,18 +66,18 @@ impl Staging {
             piece.done.synchronize().map_err(failed)?;
             copy(part, &mut piece.memory);
             let place = to + (number * PIECE) as CUdeviceptr;
-            // SAFETY: so much is left of the array, by the caller's promise, and the piece waits for the copy before it
-            // is written anew.
+            // SAFETY: the array has room for this part, by the caller's promise, and the piece is not overwritten
+            // before the copy is done.
             driver(unsafe { cuMemcpyHtoDAsync_v2(place, piece.pointer(), part.len(), stream.handle()) }, UPLOADING)?;
             piece.done.record(stream)?;
         }
         Ok(())
     }
 
-    /// Copies an array on the GPU to `to`, after what is queued before.
+    /// Copies an array on the GPU to `to`, after all work queued before.
     ///
     /// # Safety
-    /// The array has as many bytes as the slice.
+    /// The array must have as many bytes as the slice.
     pub unsafe fn download(&mut self, from: CUdeviceptr, to: &mut [u8], stream: &Stream) -> Result<(), Error> {
         let failed = |result| failed(result, DOWNLOADING);
         let length = to.len();
@@ -89,8 +89,8 @@ impl Staging {
                 let begin = number * PIECE;
                 let place = from + begin as CUdeviceptr;
                 let bytes = PIECE.min(length - begin);
-                // SAFETY: so much is left of the array, by the caller's promise, and nobody looks at the piece before
-                // the copy is done.
+                // SAFETY: the array has these bytes, by the caller's promise, and the piece is not read before the copy
+                // is done.
                 let result = unsafe { cuMemcpyDtoHAsync_v2(piece.pointer(), place, bytes, stream.handle()) };
                 driver(result, DOWNLOADING)?;
                 piece.done.record(stream)?;
@@ -110,13 +110,13 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         for piece in &self.pieces {
-            // Where waiting fails, the context is gone, and with it what was under way.
+            // If waiting fails, the context is gone, and with it all work in flight.
             let _ = piece.done.synchronize();
         }
     }
 }
 
-/// Copies all of `from` to where `to` begins.
+/// Copies all of `from` to the beginning of `to`.
 fn copy(from: &[u8], to: &mut [u8]) {
     parallel::chunks_mut(&mut to[..from.len()], SHARE, 1, &|(share, to)| {
         to.copy_from_slice(&from[share * SHARE..][..to.len()]);

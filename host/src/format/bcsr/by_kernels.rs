@@ -20,13 +20,11 @@ use crate::memory::Buffer;
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
-/// The same matrix as `matrix`, in BCSR with blocks of `size`. Takes 4 bytes for each row, or 12 for each block row if that
-/// is more; where a row has more than 1024 entries, half a byte for each entry; and, where rows are not sorted, a second
-/// copy of the entries.
+/// Converts `matrix` to BCSR with blocks of `size`. Takes 4 bytes per row, or 12 per block row if that is more; if a
+/// row has more than 1024 entries, half a byte per entry; and, if rows are not sorted, a second copy of the entries.
 ///
 /// # Errors
-/// When the arrays would be larger than `limit` allows, there are 2^32 blocks or nearly so, memory runs out, or the
-/// device fails.
+/// When the arrays would exceed `limit`, there are nearly 2^32 blocks or more, memory runs out, or the device fails.
 pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
@@ -70,7 +68,7 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
     Ok(Bcsr { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
 }
 
-/// A grid of as many threads, each of which has shared memory for a block.
+/// Returns a grid with at least as many threads, each with shared memory for a block.
 fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
     let bytes = (size.places() * size_of::<T>()) as u32;
     let threads_per_block = grid.threads_per_block.min(ALWAYS_SHARED_BYTES / bytes / WARP_LANES * WARP_LANES);
@@ -79,8 +77,8 @@ fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
     Grid { blocks, threads_per_block, shared_bytes: threads_per_block * bytes }
 }
 
-/// The same matrix in CSR. Takes 8 bytes (12 from 2^32 entries on, or nearly so) for each row and each 32 blocks of it,
-/// and 8 bytes for each block row.
+/// Converts the matrix to CSR. Takes 8 bytes (12 from nearly 2^32 entries on) per row and 32 of its blocks, and 8 bytes
+/// per block row.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.

@@ -1,4 +1,4 @@
-//! What BCSR costs.
+//! Costs of BCSR.
 
 use super::bcsr_bytes_of;
 use super::product::lanes_for;

@@ -1,4 +1,4 @@
-//! BCSR on the CPU: four blocks side by side, where their words are single values, as those of 3 × 3 blocks are.
+//! BCSR on the CPU: four blocks side by side, if their words are single values, as for 3 × 3 blocks.
 
 use crate::format::{Bcsr, BlockVisitor};
 use crate::memory::ElementType;
@@ -8,10 +8,10 @@ use crate::spmv::lanes::{LANES, Lanes, each_lane};
 use crate::spmv::on_cpu::{RowsVisitor, share_out};
 use crate::spmv::{HostOperands, update};
 
-/// Block rows that a CPU thread takes at a time.
+/// Block rows per CPU task.
 const BLOCK_ROWS_AT_ONCE: usize = 256;
 
-/// With these values at the matrix's places.
+/// Multiplies with `values` in the slots of the matrix.
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Bcsr<T>, values: &[T], operands: HostOperands<'_, T>) {
     matrix.block_size().visit(Multiplication { matrix, values, operands });
 }
@@ -50,7 +50,7 @@ impl<T: Scalar, const R: usize, const C: usize> RowsVisitor<T> for Rows<'_, T, R
         #[cfg(target_arch = "x86_64")]
         if AVX2 {
             use std::arch::x86_64::{__m128, __m256d};
-            // Constants, so that only the one that is called is compiled.
+            // Constants, so only the one that is called is compiled.
             if const { matches!(T::TYPE, ElementType::Float64) } {
                 return self.multiply::<__m256d>(first_row, y);
             }
@@ -104,8 +104,8 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
         }
     }
 
-    /// Adds the products of a group whose words are single values: of four blocks at a time. The last four may be
-    /// among those before.
+    /// Adds the products of a group whose words are single values, four blocks at a time. The last four may overlap the
+    /// ones before.
     #[inline(always)]
     fn add_single_words<L: Lanes<T>>(&self, sums: &mut [L; R], first_columns: &[u32], values: &[T]) {
         let blocks = first_columns.len();
@@ -117,7 +117,7 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
             return self.add_four(sums, first_columns, |place| L::new(each_lane(|lane| value(place, lane))));
         };
         let four = |block: usize| each_lane(|lane| first_columns[block + lane]);
-        // SAFETY: there are four blocks from this one on, and so as many values of this place.
+        // SAFETY: there are four blocks from this one on, and so four values of this slot.
         let load = |place: usize, block: usize| L::new(unsafe { *values.as_ptr().add(place * blocks + block).cast() });
         for block in (0..=last).step_by(LANES) {
             self.add_four(sums, four(block), |place| load(place, block));
@@ -129,7 +129,7 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
         }
     }
 
-    /// Adds the products of four blocks, whose values are given by place.
+    /// Adds the products of four blocks, whose values are given by slot.
     #[inline(always)]
     fn add_four<L: Lanes<T>>(&self, sums: &mut [L; R], first_columns: [u32; LANES], values: impl Fn(usize) -> L) {
         let mut elements = [[T::ZERO; C]; LANES];
@@ -149,7 +149,7 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
     }
 }
 
-/// Elements of x that belong to a block, and zeros behind its end, where there are no entries.
+/// Returns the elements of x that belong to a block, and zeros beyond its end, where there are no entries.
 #[cold]
 fn elements_at_edge<T: Scalar, const C: usize>(x: &[T], first: usize) -> [T; C] {
     each_lane(|column| x.get(first + column).copied().unwrap_or(T::ZERO))
@@ -161,7 +161,8 @@ mod tests {
     use crate::format::{BlockSize, Csr, FillLimit, Offsets};
     use crate::real::Real;
 
-    /// Rows of different numbers of blocks, up to two groups, with blocks that are not full or reach over the edge.
+    /// Rows with different numbers of blocks, up to two groups, with blocks that are partly filled or extend beyond the
+    /// edge.
     fn matrix<T: Real>() -> Csr<T> {
         let (rows, columns) = if cfg!(miri) { (10, 150) } else { (400, 200) };
         let columns_of = |row: usize| (0..columns).filter(move |column| column * 7 % 40 <= row / 3 % 41);
@@ -179,7 +180,7 @@ mod tests {
         let (alpha, beta) = (T::from_f64(2.0), T::from_f64(-3.0));
         multiply_on_cpu(&matrix, matrix.values(), HostOperands { alpha, x: &x, beta, y: &mut y });
         for (row, &y) in y.iter().enumerate() {
-            // Small integers, so that every order of additions gives the same.
+            // Small integers, so every order of additions gives the same result.
             let sum = csr.row(row).fold(T::ZERO, |sum, (column, value)| sum + value * x[column as usize]);
             assert!(y == alpha * sum + beta, "row {row}, {size:?}");
         }
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn blocks_give_what_rows_give() {
-        // In an interpreter, those with single values and with words.
+        // Under Miri, one size with single values and one with words.
         let sizes = if cfg!(miri) { &[BlockSize::B3x3, BlockSize::B2x2] } else { BlockSize::ALL };
         for &size in sizes {
             check::<f32>(size);

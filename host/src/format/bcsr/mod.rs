@@ -29,56 +29,56 @@ pub use by_kernels::from_csr;
 pub use product::{LANES, entry, lanes_for};
 pub(crate) use strategy::Strategy;
 
-/// Block rows that one thread converts at a time.
+/// Block rows per task when converting.
 const BLOCK_ROWS_AT_ONCE: usize = 256;
 
 const GROUP: usize = GROUP_BLOCKS as usize;
 
 storage! {
-    /// A sparse matrix in blocked compressed sparse row format: every block of the given size that has an entry, block
-    /// row after block row, and where each block row begins. At the edges blocks reach over the matrix.
+    /// A sparse matrix in blocked compressed sparse row format: all blocks of the given size that have an entry, block
+    /// row by block row, and the offset of each block row. At the edges, blocks extend beyond the matrix.
     ///
-    /// A block's places are numbered column by column, and cut into words of as many values as one load of 16 bytes
-    /// brings, as far as that number divides the block (§4.2). Of each 32 blocks of a block row, and of those that are
-    /// left at its end, the first words come first, then the second words, and so on (§4.4). So neighbouring threads
+    /// A block's slots are numbered column by column and divided into words of as many values as one load of 16 bytes
+    /// brings, as far as that number divides the block (§4.2). Of each 32 blocks of a block row, and of the remaining
+    /// ones at its end, the first words come first, then the second words, and so on (§4.4). So neighbouring threads
     /// read neighbouring words, each word is aligned for its load, and no block is padding (which §4.3 spends for
-    /// alignment). A place without an entry holds a mark; a stored zero is an entry. Entries of a row are in the order
-    /// of their columns, and those that were stored more than once are added up.
+    /// alignment). A slot without an entry holds a mark; a stored zero is an entry. Entries of a row are in the order
+    /// of their columns, and duplicates are summed.
     pub struct Bcsr {
         parameters {
-            /// The size of the blocks.
+            /// Size of the blocks.
             block_size: BlockSize,
         }
         offsets {}
         arrays {
-            /// Where each block row begins, counted in blocks.
+            /// Offset of each block row, in blocks.
             block_offsets: u32,
-            /// The first column of each block.
+            /// First column of each block.
             first_columns: u32,
-            /// The values of the blocks, word by word.
+            /// Values of the blocks, word by word.
             values: T,
         }
     }
 }
 
 impl<T: Scalar, M: Memory> Bcsr<T, M> {
-    /// Number of block rows.
+    /// Returns the number of block rows.
     pub fn block_rows(&self) -> usize {
         self.rows.div_ceil(self.block_size.rows())
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.first_columns.len()
     }
 }
 
-/// The storage with blocks of this size, by name.
+/// Returns the name of the storage with blocks of this size.
 fn storage_name(size: BlockSize) -> &'static str {
     gpu_kernels::block_sizes!(name_with_size("BCSR ", size))
 }
 
-/// Bytes that the BCSR arrays of `matrix` take with values of `V`. Counts its blocks.
+/// Returns the bytes that the BCSR arrays of `matrix` take with values of `V`. Counts its blocks.
 ///
 /// # Errors
 /// When memory runs out.
@@ -87,7 +87,7 @@ pub(super) fn bcsr_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> Resu
     Ok(bcsr_bytes_of::<V>(size, lengths.len(), total(&lengths)))
 }
 
-/// Bytes of the arrays for so many block rows and blocks.
+/// Returns the bytes of the arrays for this number of block rows and blocks.
 pub(crate) fn bcsr_bytes_of<V>(size: BlockSize, block_rows: usize, blocks: usize) -> u128 {
     blocks as u128 * size.bytes::<V>() + 4 * (block_rows as u128 + 1)
 }
@@ -97,12 +97,12 @@ fn total(lengths: &[u32]) -> usize {
 }
 
 impl<T: Scalar> Bcsr<T> {
-    /// A matrix from its arrays. In parallel, O(stored values).
+    /// Builds a matrix from its arrays. Runs in parallel in O(stored values).
     ///
     /// # Errors
-    /// When an array has not the length that the others and the shape ask for, there are 2^32 blocks or nearly so, the
-    /// blocks of a block row are not in order, or a block begins where none can, has no entry, an entry outside the
-    /// matrix, or padding that is not the mark.
+    /// When the length of an array contradicts the others or the shape, there are nearly 2^32 blocks or more, the
+    /// blocks of a block row are not in order, or a block is misaligned or empty, has an entry outside the matrix, or
+    /// padding that is not the mark.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -123,11 +123,10 @@ impl<T: Scalar> Bcsr<T> {
         Ok(matrix)
     }
 
-    /// The same matrix as `matrix`, in BCSR with blocks of `size`. O(nnz log(longest row)), in parallel.
+    /// Converts `matrix` to BCSR with blocks of `size`. Runs in parallel in O(nnz log(longest row)).
     ///
     /// # Errors
-    /// When the arrays would be larger than `limit` allows, there are 2^32 blocks or nearly so, or the arrays cannot
-    /// be allocated.
+    /// When the arrays would exceed `limit`, there are nearly 2^32 blocks or more, or the arrays cannot be allocated.
     pub fn try_from_csr(matrix: &Csr<T>, size: BlockSize, limit: FillLimit) -> Result<Self, Error> {
         let lengths = block_row_lengths(matrix, size)?;
         let blocks = total(&lengths);
@@ -166,7 +165,7 @@ impl<T: Scalar> Bcsr<T> {
         Ok(Self { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
     }
 
-    /// The blocks of a block row.
+    /// Returns the blocks of a block row.
     fn block_row(&self, block_row: usize) -> impl Iterator<Item = StoredBlock> + '_ {
         let blocks = self.block_offsets[block_row] as usize..self.block_offsets[block_row + 1] as usize;
         let first_columns = &self.first_columns[blocks.clone()];
@@ -177,7 +176,7 @@ impl<T: Scalar> Bcsr<T> {
             .map(move |(number, &first_column)| locate::<T>(size, &blocks, number, first_column))
     }
 
-    /// The entries of a row, as column and value, by column.
+    /// Returns the entries of a row, as column and value, by column.
     ///
     /// # Panics
     /// When `row` is not below [`rows`](Self::rows).
@@ -186,7 +185,7 @@ impl<T: Scalar> Bcsr<T> {
         entries_of_row(self.block_row(block_row), self.block_size, row_in_block, &self.values)
     }
 
-    /// The same matrix in CSR. O(stored values), in parallel.
+    /// Converts the matrix to CSR. Runs in parallel in O(stored values).
     ///
     /// # Errors
     /// When memory runs out.
@@ -195,7 +194,7 @@ impl<T: Scalar> Bcsr<T> {
     }
 }
 
-/// Where block `number` of a block row is stored that has these blocks.
+/// Returns the location of block `number` in the block row with these blocks.
 #[inline]
 fn locate<T>(size: BlockSize, blocks: &std::ops::Range<usize>, number: usize, first_column: u32) -> StoredBlock {
     let word_length = word_length::<T>(size.places() as u32) as usize;

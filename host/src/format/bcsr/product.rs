@@ -1,4 +1,4 @@
-//! BCSR: several lanes a block row.
+//! BCSR: several lanes per block row.
 
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::bcsr;
@@ -10,10 +10,10 @@ use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::Vectors;
 
-/// Lanes that a block row may have.
+/// Possible numbers of lanes per block row.
 pub const LANES: &[u32] = &[2, 8, 32];
 
-/// Lanes for a block row, when `block_rows` block rows have `blocks` blocks in all.
+/// Returns the lanes per block row for `block_rows` block rows with `blocks` blocks in total.
 pub fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
     match blocks / block_rows.max(1) {
         0..8 => 2,
@@ -33,7 +33,7 @@ pub(crate) fn bcsr<V: StoredAs<T>, T: Scalar, M: Memory>(
     Launch { grid, call: matrix.block_size().visit(Launcher { matrix, values, vectors, lanes }) }
 }
 
-/// The kernel's entry point for blocks of this size with so many lanes, and values of `value_bytes`.
+/// Returns the kernel's entry point for blocks of this size, this number of lanes, and values of `value_bytes`.
 pub fn entry(size: BlockSize, lanes: u32, value_bytes: usize) -> String {
     format!("bcsr_f{}_{}{}_{lanes}", 8 * value_bytes, size.rows(), size.columns())
 }
@@ -83,7 +83,7 @@ mod tests {
     use crate::real::Real;
 
     fn check_entries<T: Real>() {
-        // A row of 1, 8 and 128 blocks of any size, for all numbers of lanes.
+        // A row of 1, 8 and 128 blocks of each size, for all numbers of lanes.
         for (blocks, lanes) in [(1, 2), (8, 8), (128, 32)] {
             for &size in BlockSize::ALL.iter().take(if cfg!(miri) { 2 } else { usize::MAX }) {
                 let columns: Vec<u32> = (0..blocks).map(|block| block * size.columns() as u32).collect();

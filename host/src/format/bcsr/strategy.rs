@@ -1,4 +1,4 @@
-//! BCSR: several lanes a block row.
+//! BCSR: several lanes per block row.
 
 use cuda_std::launch::Launch;
 
@@ -16,7 +16,7 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
-/// BCSR: several lanes a block row.
+/// BCSR: several lanes per block row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub BlockSize);
 
@@ -89,7 +89,7 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::bcsr(matrix, values, vectors, device)])
     }
 
-    /// Widens the values first, and takes memory for them.
+    /// Widens the values first, which takes memory for them.
     fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
         self,
         matrix: &Bcsr<T>,

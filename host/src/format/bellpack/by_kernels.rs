@@ -18,13 +18,12 @@ use crate::format::{Bellpack, BlockSize, Csr, FillLimit, PartitionRows, TOTAL_WI
 use crate::memory::Buffer;
 use crate::real::Scalar;
 
-/// The same matrix as `matrix`, in BELLPACK with blocks of `size`. Takes 4 bytes for each block and 24 for each block row;
-/// where a row has more than 1024 entries, half a byte for each entry; and, where rows are not sorted, a second copy of the
-/// entries.
+/// Converts `matrix` to BELLPACK with blocks of `size`. Takes 4 bytes per block and 24 per block row; if a row has more
+/// than 1024 entries, half a byte per entry; and, if rows are not sorted, a second copy of the entries.
 ///
 /// # Errors
-/// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so,
-/// memory runs out, or the device fails.
+/// When the arrays would exceed `limit`, the total width of the partitions is nearly 2^32 blocks or more, memory runs
+/// out, or the device fails.
 pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
@@ -49,7 +48,7 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     limit.check(super::storage_name(size), bytes, matrix.bytes())?;
     let partition_offsets = scan.offsets(1)?.narrow(TOTAL_WIDTH, total_width)?;
     drop(widths);
-    // More than memory has bytes cannot be allocated, so nothing is lost here.
+    // More blocks than memory has bytes cannot be allocated, so saturation loses nothing.
     let blocks = usize::try_from(padded).unwrap_or(usize::MAX);
     let mut first_columns = executor.unwritten(blocks)?;
     let mut values = executor.unwritten(blocks.saturating_mul(size.places()))?;
@@ -92,7 +91,7 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     })
 }
 
-/// The width of each partition, and of the last one; 0 if there is none.
+/// Returns the width of each partition, and of the last one; 0 if there are none.
 fn widths<K: KernelExecutor>(
     executor: &K,
     lengths: &Array<K, u32>,
@@ -108,13 +107,13 @@ fn widths<K: KernelExecutor>(
         widths: widths.global_mut(),
         last_width: last_width.global_mut(),
     };
-    // SAFETY: there is a width for each partition, and no thread if there is none.
+    // SAFETY: there is a width for each partition, and no thread if there are none.
     unsafe { launch(executor, executor.device().grid(partitions as u64), kernel) }?;
     Ok((widths, one_number(executor, &last_width)?))
 }
 
-/// The same matrix in CSR. Takes 8 bytes (12 from 2^32 entries on, or nearly so) for each row and each 32 blocks that are
-/// stored of it, and 12 bytes for each block row.
+/// Converts the matrix to CSR. Takes 8 bytes (12 from nearly 2^32 entries on) per row and 32 of its stored blocks, and
+/// 12 bytes per block row.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -142,12 +141,12 @@ pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
         first_columns: first_columns.global(),
         values: values.global(),
     };
-    // SAFETY: the matrix is valid, the positions and the parts are those of its block rows, and its arrays live until the
-    // end, as the positions do.
+    // SAFETY: the matrix is valid, the positions and the parts are those of its block rows, and its arrays live until
+    // the end, as do the positions.
     unsafe { from_blocks::into_csr(executor, &blocks, [rows, columns, stored], size, parts) }
 }
 
-/// The arrays of a matrix in BELLPACK, and where each block row is stored.
+/// The arrays of a matrix in BELLPACK, and the position of each block row.
 struct BellpackBlocks<T> {
     partition_rows: u32,
     partition_offsets: Global<u32>,
@@ -200,16 +199,16 @@ impl<T: Scalar> FromBlocks<T> for BellpackBlocks<T> {
     }
 }
 
-/// What is to be known of each block row before it goes back to CSR.
+/// Data about the block rows for converting them to CSR.
 struct BlockRows<K: KernelExecutor> {
-    /// The place that it is stored at.
+    /// Position at which each is stored.
     positions: Array<K, u32>,
-    /// In how many parts its rows are shared out.
+    /// Number of parts into which the rows of each are divided.
     parts: Array<K, u32>,
 }
 
 impl<K: KernelExecutor> BlockRows<K> {
-    /// Those of a valid matrix.
+    /// Computes the data of a valid matrix.
     fn new(
         executor: &K,
         partition_rows: u32,

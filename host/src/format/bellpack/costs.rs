@@ -1,4 +1,4 @@
-//! What BELLPACK costs.
+//! Costs of BELLPACK.
 
 use super::strategy::Strategy;
 use super::{BellpackStrategy, bellpack_bytes_of};
@@ -15,7 +15,7 @@ impl Costs for Strategy {
         let [block_rows, partition] = [analysis.rows.div_ceil(size.rows()), partition_rows.get()];
         let padded = analysis.fill(size).map_or(analysis.nnz, |fill| fill.padded_blocks(partition).round() as usize);
         let stored = bellpack_bytes_of::<V>(size, block_rows, partition, padded as u128);
-        // One offset for each block row, as of BCSR.
+        // One offset per block row, as in BCSR.
         let read = bcsr_bytes_of::<V>(size, block_rows, padded);
         Stored { stored, read, exact }
     }

@@ -29,11 +29,11 @@ pub use product::entry;
 pub use strategy::BellpackStrategy;
 pub(crate) use strategy::Strategy;
 
-/// Block rows of a partition: the paper's R.
+/// Block rows per partition: the paper's R.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PartitionRows {
-    /// 32: the least padding. In the paper R is also the size of a thread block; here it is not, so there is nothing to
-    /// gain from a larger one.
+    /// 32: the least padding. In the paper R is also the size of a thread block; here it is not, so a larger one gains
+    /// nothing.
     #[default]
     R32,
     /// 64
@@ -45,15 +45,15 @@ pub enum PartitionRows {
 }
 
 impl PartitionRows {
-    /// The sizes that the paper tries (§6.6).
+    /// The sizes tried in the paper (§6.6).
     pub const ALL: &[Self] = &[Self::R32, Self::R64, Self::R128, Self::R256];
 
-    /// The size with so many block rows, if it is one.
+    /// Returns the size with `rows` block rows, if it exists.
     pub fn from_rows(rows: usize) -> Option<Self> {
         Self::ALL.iter().copied().find(|size| size.get() == rows)
     }
 
-    /// The number.
+    /// Returns the number of block rows.
     pub const fn get(self) -> usize {
         match self {
             Self::R32 => 32,
@@ -64,45 +64,45 @@ impl PartitionRows {
     }
 }
 
-/// What the arrays of BELLPACK cannot index beyond.
+/// Quantity whose size limits the indices of BELLPACK.
 pub(crate) const TOTAL_WIDTH: &str = "number of blocks across all partitions";
 
 storage! {
-    /// A sparse matrix in blocked ELLPACK format: the block rows sorted by their number of blocks, the longest first,
-    /// and cut into partitions of [`partition_rows`](Self::partition_rows) block rows, each of which is as wide as its
-    /// first one. Within a partition the first blocks of all block rows come first, then the second ones, and so on; of
-    /// these, the first words (as in BCSR) come first, then the second ones. The last partition has only the block rows
-    /// that are left.
+    /// A sparse matrix in blocked ELLPACK format: the block rows sorted by number of blocks, the longest first, and
+    /// divided into partitions of [`partition_rows`](Self::partition_rows) block rows, each partition as wide as its
+    /// first block row. Within a partition the first blocks of all block rows come first, then the second ones, and so
+    /// on; of these, the first words (as in BCSR) come first, then the second ones. The last partition has only the
+    /// remaining block rows.
     ///
-    /// A block row's blocks come before its padding. A place without an entry holds a mark; a stored zero is an entry.
-    /// Entries of a row are in the order of their columns, and those that were stored more than once are added up.
+    /// A block row's blocks come before its padding. A slot without an entry holds a mark; a stored zero is an entry.
+    /// Entries of a row are in the order of their columns, and duplicates are summed.
     pub struct Bellpack {
         parameters {
-            /// The size of the blocks.
+            /// Size of the blocks.
             block_size: BlockSize,
-            /// Block rows of each partition but the last.
+            /// Block rows per partition, except the last.
             partition_rows: usize,
         }
         offsets {}
         arrays {
-            /// Where each partition begins, counted in blocks of one of its block rows.
+            /// Offset of each partition, in blocks per block row.
             partition_offsets: u32,
-            /// Which block row each one is, in the order in which they are stored.
+            /// Numbers of the block rows, in storage order.
             block_rows: u32,
-            /// The first column of each block; [`PADDING`] where there is no block.
+            /// First column of each block; [`PADDING`] where there is no block.
             first_columns: u32,
-            /// The values of the blocks, word by word.
+            /// Values of the blocks, word by word.
             values: T,
         }
     }
 }
 
-/// The storage with blocks of this size, by name.
+/// Returns the name of the storage with blocks of this size.
 fn storage_name(size: BlockSize) -> &'static str {
     gpu_kernels::block_sizes!(name_with_size("BELLPACK ", size))
 }
 
-/// Bytes that the BELLPACK arrays of `matrix` take with values of `V`. Counts its blocks.
+/// Returns the bytes that the BELLPACK arrays of `matrix` take with values of `V`. Counts its blocks.
 ///
 /// # Errors
 /// When memory runs out.
@@ -117,12 +117,12 @@ pub(super) fn bellpack_bytes<T: Scalar, V>(
     Ok(bellpack_bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows)))
 }
 
-// Not generic, so that sorting in parallel is compiled here and once.
+// Not generic, so parallel sorting is compiled only here, once.
 fn sort_descending(lengths: &mut [u32]) {
     parallel::sort_unstable_by(lengths, |a, b| b.cmp(a));
 }
 
-/// The block rows, those with many blocks first, and of the same length in order.
+/// Returns the block rows in descending order of length, and those of the same length in order.
 ///
 /// # Errors
 /// When memory runs out.
@@ -134,24 +134,24 @@ fn longest_first(lengths: &[u32]) -> Result<Vec<u32>, Error> {
     Ok(block_rows)
 }
 
-/// Bytes of the arrays for so many block rows, and blocks with padding.
+/// Returns the bytes of the arrays for this number of block rows, and of blocks including padding.
 pub(crate) fn bellpack_bytes_of<V>(size: BlockSize, block_rows: usize, partition_rows: usize, blocks: u128) -> u128 {
     let partitions = block_rows.div_ceil(partition_rows);
     blocks * size.bytes::<V>() + 4 * (partitions as u128 + 1 + block_rows as u128)
 }
 
-/// Blocks with padding, where block rows have these lengths, the longest first.
+/// Returns the number of blocks including padding, where block rows have these lengths, the longest first.
 fn padded_blocks(lengths: &[u32], partition_rows: usize) -> u128 {
     lengths.chunks(partition_rows).map(|lengths| u128::from(lengths[0]) * lengths.len() as u128).sum()
 }
 
 impl<T: Scalar> Bellpack<T> {
-    /// A matrix from its arrays. In parallel, O(stored values).
+    /// Builds a matrix from its arrays. Runs in parallel in O(stored values).
     ///
     /// # Errors
-    /// When an array has not the length that the others and the shape ask for, `block_rows` is no permutation, block
-    /// rows are not sorted, a partition is not as wide as its first block row, the blocks of a block row are not in
-    /// order, a block begins where none can, has no entry or one outside the matrix, or padding is not the mark.
+    /// When the length of an array contradicts the others or the shape, `block_rows` is not a permutation, block rows
+    /// are not sorted, a partition is not as wide as its first block row, the blocks of a block row are not in order, a
+    /// block is misaligned or empty or has an entry outside the matrix, or padding is not the mark.
     #[allow(clippy::too_many_arguments)]
     pub fn try_new(
         rows: usize,
@@ -171,7 +171,7 @@ impl<T: Scalar> Bellpack<T> {
         let width = partition_offsets.last().map_or(0, |&end| end as usize);
         check_offsets("BELLPACK", "partition", &partition_offsets, partitions, width)?;
         let partition_offsets = Offsets::try_from(partition_offsets)?.narrow(TOTAL_WIDTH, width as u64)?;
-        // All partitions have as many block rows, but for the last.
+        // All partitions except the last have equally many block rows.
         let missing = partitions * partition_rows - block_rows.len();
         let last_width = partition_offsets.iter().rev().nth(1).map_or(0, |&begin| width - begin as usize);
         check_length("first_columns", first_columns.len(), width * partition_rows - last_width * missing)?;
@@ -192,13 +192,16 @@ impl<T: Scalar> Bellpack<T> {
         Ok(matrix)
     }
 
-    /// Checks the block row that is stored at this place, and gives its number of entries.
+    /// Checks the block row stored at position `stored_row` and returns its number of entries.
     fn check_row(&self, stored_row: usize) -> Result<usize, String> {
         let block_row = self.block_rows[stored_row] as usize;
         let length = self.stored_row(stored_row).count();
         let places = self.row_of_blocks(stored_row);
         if stored_row.is_multiple_of(self.partition_rows) && length < places.width {
-            return Err(format!("block row {block_row} is the first of {} blocks, and has {length}", places.width));
+            return Err(format!(
+                "block row {block_row} is the first of a partition {} blocks wide, but has {length}",
+                places.width
+            ));
         }
         if stored_row > 0 && length > self.stored_row(stored_row - 1).count() {
             return Err(format!("block row {block_row} has {length} blocks, more than the one stored before it"));
@@ -212,18 +215,18 @@ impl<T: Scalar> Bellpack<T> {
             let word_length = word_length::<T>(self.block_size.places() as u32) as usize;
             let mut values = (0..self.block_size.places()).map(|place| self.values[padding.index(place, word_length)]);
             if values.any(|value| !same_bits(&[value], &[T::ABSENT])) {
-                return Err(format!("block {step} of block row {block_row} is padding, and has a value"));
+                return Err(format!("block {step} of block row {block_row} is padding, but has a value"));
             }
         }
         let shape = [self.rows, self.columns];
         check_blocks(shape, self.block_size, block_row, self.stored_row(stored_row), &self.values)
     }
 
-    /// The same matrix as `matrix`, in BELLPACK with blocks of `size`. O(nnz log(longest row) + block rows
-    /// log(block rows)), in parallel.
+    /// Converts `matrix` to BELLPACK with blocks of `size`. Runs in parallel in O(nnz log(longest row) + block rows
+    /// log(block rows)).
     ///
     /// # Errors
-    /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so, or the
+    /// When the arrays would exceed `limit`, the total width of the partitions is nearly 2^32 blocks or more, or the
     /// arrays cannot be allocated.
     pub fn try_from_csr(
         matrix: &Csr<T>,
@@ -245,7 +248,7 @@ impl<T: Scalar> Bellpack<T> {
         let mut first_columns = Vec::new();
         let mut values = Vec::new();
         let out_of_memory = |_| Error::OutOfMemory { what: "a BELLPACK matrix", bytes };
-        // More than memory has bytes cannot be reserved, so nothing is lost here.
+        // More blocks than memory has bytes cannot be reserved, so saturation loses nothing.
         let blocks = usize::try_from(padded).unwrap_or(usize::MAX);
         first_columns.try_reserve_exact(blocks).map_err(out_of_memory)?;
         values.try_reserve_exact(blocks.saturating_mul(size.places())).map_err(out_of_memory)?;
@@ -283,7 +286,7 @@ impl<T: Scalar> Bellpack<T> {
         })
     }
 
-    /// The blocks of a partition, step by step: of each step the first columns and those of the values at all places.
+    /// Iterates over the blocks of a partition, step by step: per step the first columns and the values of all slots.
     pub(crate) fn steps<'a>(&'a self, partition: usize, values: &'a [T]) -> impl Iterator<Item = (&'a [u32], &'a [T])> {
         let first_row = partition * self.partition_rows;
         let lanes = self.partition_rows.min(self.block_rows.len() - first_row);
@@ -297,7 +300,7 @@ impl<T: Scalar> Bellpack<T> {
         })
     }
 
-    /// Where the blocks of the block row are that is stored at this place.
+    /// Returns the location of the blocks of the block row stored at this position.
     fn row_of_blocks(&self, stored_row: usize) -> RowOfBlocks {
         let partition = stored_row / self.partition_rows;
         let first_row = partition * self.partition_rows;
@@ -310,7 +313,7 @@ impl<T: Scalar> Bellpack<T> {
         }
     }
 
-    /// The blocks of the block row that is stored at this place.
+    /// Returns the blocks of the block row stored at this position.
     fn stored_row(&self, stored_row: usize) -> impl Iterator<Item = StoredBlock> + '_ {
         let places = self.row_of_blocks(stored_row);
         (0..places.width)
@@ -319,8 +322,8 @@ impl<T: Scalar> Bellpack<T> {
             .map(move |(step, first_column)| places.locate::<T>(self.block_size, step, first_column))
     }
 
-    /// Calls `visit` with row, column and value of each entry; a row's entries by column, the rows in the order in
-    /// which they are stored.
+    /// Calls `visit` with row, column and value of each entry; a row's entries come by column, the rows in storage
+    /// order.
     pub(super) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
         for (stored_row, &block_row) in self.block_rows.iter().enumerate() {
             let first_row = block_row as usize * self.block_size.rows();
@@ -331,7 +334,7 @@ impl<T: Scalar> Bellpack<T> {
         }
     }
 
-    /// The same matrix in CSR. O(stored values), in parallel.
+    /// Converts the matrix to CSR. Runs in parallel in O(stored values).
     ///
     /// # Errors
     /// When memory runs out.
@@ -340,7 +343,7 @@ impl<T: Scalar> Bellpack<T> {
         collect_rows(self.rows, self.columns, |row| self.row_at(&places, row))
     }
 
-    /// Where each block row is stored.
+    /// Returns the position of each block row.
     ///
     /// # Errors
     /// When memory runs out.
@@ -352,32 +355,32 @@ impl<T: Scalar> Bellpack<T> {
         Ok(places)
     }
 
-    /// The entries of a row, as column and value, from [where block rows are stored](Self::stored_places).
+    /// Returns the entries of a row, as column and value, given the [positions of the block rows](Self::stored_places).
     fn row_at(&self, places: &[usize], row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         let (block_row, row_in_block) = (row / self.block_size.rows(), row % self.block_size.rows());
         entries_of_row(self.stored_row(places[block_row]), self.block_size, row_in_block, &self.values)
     }
 }
 
-/// Where the blocks of a block row are: number `lane` of the `lanes` block rows of a partition, whose blocks begin at
+/// Location of the blocks of a block row: number `lane` of the `lanes` block rows of a partition, whose blocks begin at
 /// `first_block`.
 #[derive(Clone, Copy)]
 struct RowOfBlocks {
     first_block: usize,
-    /// Blocks of the block row, padding included.
+    /// Blocks of the block row, including padding.
     width: usize,
     lane: usize,
     lanes: usize,
 }
 
 impl RowOfBlocks {
-    /// The number of block `step`.
+    /// Returns the index of block `step`.
     #[inline]
     fn block(self, step: usize) -> usize {
         self.first_block + step * self.lanes + self.lane
     }
 
-    /// Where block `step` is stored.
+    /// Returns the location of block `step`.
     #[inline]
     fn locate<T>(self, size: BlockSize, step: usize, first_column: u32) -> StoredBlock {
         let Self { first_block, lane, lanes, .. } = self;

@@ -1,4 +1,4 @@
-//! BELLPACK: one thread a block row.
+//! BELLPACK: one thread per block row.
 
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::bellpack;
@@ -25,7 +25,7 @@ pub(crate) fn bellpack<V: StoredAs<T>, T: Scalar, M: Memory>(
     Launch { grid, call: matrix.block_size().visit(Launcher { matrix, values, vectors }) }
 }
 
-/// The kernel's entry point for blocks of this size, and values of `value_bytes`.
+/// Returns the kernel's entry point for blocks of this size, and values of `value_bytes`.
 pub fn entry(size: BlockSize, value_bytes: usize) -> String {
     format!("bellpack_f{}_{}{}", 8 * value_bytes, size.rows(), size.columns())
 }
@@ -58,7 +58,7 @@ impl<V: StoredAs<T>, T: Scalar, M: Memory> BlockVisitor for Launcher<'_, V, T, M
     }
 }
 
-/// With these values at the matrix's places.
+/// Multiplies with `values` in the slots of the matrix.
 pub(crate) fn multiply_on_cpu<T: Scalar>(
     matrix: &Bellpack<T>,
     values: &[T],
@@ -103,7 +103,7 @@ impl<T: Scalar> BlockVisitor for Multiplication<'_, T> {
                 }
             }
         });
-        // The block rows go back to where they came from.
+        // Scatters the sums back to the original block rows.
         for (&block_row, sums) in block_rows.iter().zip(&sums) {
             for (y, &sum) in y[block_row as usize * R..].iter_mut().zip(sums) {
                 update(y, alpha, sum, beta);

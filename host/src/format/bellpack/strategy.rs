@@ -1,4 +1,4 @@
-//! BELLPACK: one thread a block row.
+//! BELLPACK: one thread per block row.
 
 use cuda_std::launch::Launch;
 
@@ -17,23 +17,23 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
-/// What the model of Choi, Singh & Vuduc 2010, §6 tunes.
+/// Parameters tuned by the model of Choi, Singh & Vuduc 2010, §6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BellpackStrategy {
-    /// The size of the blocks.
+    /// Size of the blocks.
     pub size: BlockSize,
     /// The paper's R.
     pub partition_rows: PartitionRows,
 }
 
 impl Format {
-    /// BELLPACK with blocks of this size, and partitions of the default one.
+    /// Returns BELLPACK with blocks of this size and partitions of the default size.
     pub const fn bellpack(size: BlockSize) -> Self {
         Self::Bellpack(BellpackStrategy { size, partition_rows: PartitionRows::R32 })
     }
 }
 
-/// BELLPACK: one thread a block row.
+/// BELLPACK: one thread per block row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub BellpackStrategy);
 
@@ -44,7 +44,7 @@ impl Strategy {
 }
 
 const ROWS: Key<Strategy> = Key {
-    parameter: Parameter { name: "rows", about: "block rows of a partition, R", expected: "32, 64, 128 or 256" },
+    parameter: Parameter { name: "rows", about: "block rows per partition, R", expected: "32, 64, 128 or 256" },
     get: |strategy| Some(strategy.0.partition_rows.get().to_string()),
     set: |strategy, text| {
         let partition_rows = PartitionRows::from_rows(text.parse().ok()?)?;
@@ -146,7 +146,7 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::bellpack(matrix, values, vectors, device)])
     }
 
-    /// Widens the values first, and takes memory for them.
+    /// Widens the values first, which takes memory for them.
     fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
         self,
         matrix: &Bellpack<T>,
@@ -186,7 +186,7 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Bellpack<T, M> {
     const MARKS_ABSENCE: bool = true;
 
     fn bytes_moved(&self) -> u128 {
-        // One offset for each block row, as of BCSR.
+        // One offset per block row, as in BCSR.
         let blocks = self.first_columns().len() as u128;
         size_of::<T>() as u128 * self.values().len() as u128 + 4 * (blocks + self.block_rows().len() as u128 + 1)
     }

@@ -1,4 +1,4 @@
-//! What parts of rows that share columns would be like.
+//! Estimates of the parts of rows that share columns.
 
 use gpu_kernels::clustered::NO_ROW;
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,13 @@ use crate::real::Scalar;
 use crate::select::locality::SECTOR_BYTES;
 use crate::select::sample::{Sampling, places};
 
-/// Parts that are grown to see what they are like.
+/// Parts that are grown as samples.
 const SAMPLES: usize = 4;
 
-/// Rows of a part, at most, whose entries are searched for images.
+/// Largest number of rows per part whose entries are searched for images.
 const ROWS_FOR_PAIRS: usize = 256;
 
-/// Entries of a row that are searched for an image.
+/// Largest number of entries of a row that are searched for an image.
 const MOST_SEARCHED: usize = 1 << 10;
 
 /// The parts of a clustered matrix of [`PartSize::DEFAULT`].
@@ -27,25 +27,25 @@ const MOST_SEARCHED: usize = 1 << 10;
 pub struct Clusters {
     /// Bytes of the arrays.
     pub bytes: f64,
-    /// Columns of all parts, counted.
+    /// Total number of columns of all parts.
     pub columns: f64,
-    /// Sectors of x that have them.
+    /// Sectors of x that hold these columns.
     pub sectors: f64,
-    /// Widths of all slices.
+    /// Total width of all slices.
     pub width: f64,
     /// Entries that have an equal one on the other side of the diagonal in the same part; both of a pair count.
     #[serde(default)]
     pub pairs: f64,
-    /// Bytes of the arrays in which each pair is stored once, where all parts were looked at.
+    /// Bytes of the arrays in which each pair is stored once, if all parts were examined.
     #[serde(default)]
     pub symmetric_bytes: Option<f64>,
-    /// Whether all parts were looked at.
+    /// Whether all parts were examined.
     pub exact: bool,
 }
 
 impl Clusters {
-    /// Grows some parts, or all; none where a row does not fit into one, or rows and columns of a matrix have nothing in
-    /// common, because that takes its transpose.
+    /// Grows some parts, or all; returns `None` if a row does not fit into a part, or if sampling a matrix that is not
+    /// square, because that takes its transpose.
     ///
     /// # Errors
     /// When memory runs out.
@@ -66,7 +66,7 @@ impl Clusters {
         let width = begins.last().copied().unwrap_or_default();
         let rows = parts.row_numbers.iter().filter(|&&row| row != NO_ROW);
         let seen: usize = rows.clone().map(|&row| matrix.range(row as usize).len()).sum();
-        // By entries, or by rows where the parts have none.
+        // Scales by entries, or by rows if the parts have no entries.
         let times = match (seen, rows.count()) {
             (0, 0) => 1.0,
             (0, seen) => matrix.rows() as f64 / seen as f64,
@@ -85,7 +85,7 @@ impl Clusters {
             }
             false => 0.0,
         };
-        // From another row on, several parts would be others.
+        // Grown from another row, several parts would differ.
         let exact = sampling == Sampling::Everything || parts.count() <= 1 && seen == matrix.nnz();
         Ok(Some(Self {
             bytes: bytes_of::<T>(&parts, width) as f64 * times,
@@ -101,14 +101,14 @@ impl Clusters {
         }))
     }
 
-    /// Places for entries.
+    /// Returns the number of slots for entries.
     pub(crate) fn places(self) -> f64 {
         self.width * ROWS as f64
     }
 }
 
-/// About how many entries of the rows of a part have an image among these, from a look at some of them or all; not in rows so
-/// long that it takes a search.
+/// Estimates how many entries of the rows of a part have an image among these, by examining some or all of the rows;
+/// images in rows too long to search do not count.
 fn pairs_of<T: Scalar>(matrix: &Csr<T>, row_numbers: &[u32], most_rows: usize) -> Result<f64, Error> {
     let mut rows = copy(row_numbers)?;
     rows.retain(|&row| row != NO_ROW);

@@ -3,28 +3,28 @@
 use crate::error::Error;
 use crate::memory::filled;
 
-/// What no column is.
+/// Mark of an empty slot; not a valid column.
 const EMPTY: u32 = u32::MAX;
 
-/// A set of columns in a hash table with linear probing that stays in a core's own cache, whatever the matrix has. The last
-/// that were added can be taken back.
+/// A set of columns in a hash table with linear probing. It stays in a core's own cache, whatever the size of the
+/// matrix. The most recent insertions can be undone.
 pub(super) struct ColumnSet {
     slots: Vec<u32>,
-    /// The bits of a hash that are left out: the others are as many as slots need.
+    /// Number of hash bits that are dropped; the remaining bits index the slots.
     shift: u32,
 }
 
 impl ColumnSet {
-    /// An empty set with room for `most` columns.
+    /// Creates an empty set with room for `most` columns.
     pub fn new(most: usize) -> Result<Self, Error> {
-        // Half of them stay empty, so that probes are short.
+        // At least half of the slots stay empty, so probes are short.
         let slots = (2 * most).next_power_of_two().max(2);
         Ok(Self { slots: filled(slots, EMPTY)?, shift: u32::BITS - slots.trailing_zeros() })
     }
 
-    /// The slot of a column, or where it would go.
+    /// Returns the slot of a column, or the one where it would go.
     fn slot(&self, column: u32) -> usize {
-        // Fibonacci hashing: columns that follow each other are far apart.
+        // Fibonacci hashing: consecutive columns are far apart.
         let mut slot = (column.wrapping_mul(0x9e37_79b9) >> self.shift) as usize;
         while self.slots[slot] != column && self.slots[slot] != EMPTY {
             slot = (slot + 1) & (self.slots.len() - 1);
@@ -32,7 +32,7 @@ impl ColumnSet {
         slot
     }
 
-    /// Adds a column, and says whether it is new. There must be room.
+    /// Adds a column and returns whether it is new. There must be room.
     pub fn insert(&mut self, column: u32) -> bool {
         let slot = self.slot(column);
         std::mem::replace(&mut self.slots[slot], column) == EMPTY
@@ -42,7 +42,7 @@ impl ColumnSet {
         self.slots[self.slot(column)] == column
     }
 
-    /// Takes back the columns that were added last, in the order in which they came.
+    /// Removes the columns that were added last, given in the order of insertion.
     pub fn take_back(&mut self, last: &[u32]) {
         // No probe went past a slot that was filled later.
         for &column in last.iter().rev() {

@@ -1,4 +1,4 @@
-//! What clustered slices cost.
+//! Costs of clustered slices.
 
 use super::strategy::Strategy;
 use crate::real::Scalar;
@@ -21,7 +21,7 @@ impl Costs for Strategy {
         analysis.clusters.map_or(0.0, |clusters| clusters.sectors)
     }
 
-    /// Once for each part, which has few columns that others have.
+    /// x is read once per part, and parts share few columns.
     fn streams_x(self) -> bool {
         true
     }
@@ -41,7 +41,7 @@ impl Costs for Strategy {
     }
 }
 
-/// Two rows a lane, with so many places in all.
+/// Returns the work of two rows per lane, with `places` slots in total.
 pub(in crate::format) fn shape(analysis: &Analysis, machine: &Machine, places: f64) -> Shape {
     let threads = (analysis.rows as f64 / 2.0).min(machine.resident_threads as f64);
     let chain = analysis.lengths.longest() as f64;

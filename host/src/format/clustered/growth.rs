@@ -1,4 +1,4 @@
-//! Grows parts, each from a row through the columns that its rows have, to the rows of these.
+//! Grows parts, each from one row through the columns of its rows to the rows of those columns.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -14,31 +14,32 @@ use crate::memory::{collect, reserve};
 use crate::real::Scalar;
 use crate::spmv::on_cpu::prefetch;
 
-/// Rows of a part, at most.
+/// Largest number of rows per part.
 const MOST_ROWS: usize = 1 << 16;
 
-/// Rows of a column from which on it brings no row into a part: it says little of who is near.
+/// Number of rows from which a column brings no row into a part: it indicates little about proximity.
 pub(super) const HUB: usize = 1 << 10;
 
-/// Rows whose marks are on their way from memory.
+/// Rows whose marks are being prefetched.
 const ROWS_AHEAD: usize = 4;
 
-/// Column indices of a cache line of the CPU.
+/// Column indices per cache line of the CPU.
 const COLUMNS_OF_A_LINE: usize = 16;
 
-/// That a row is in a part.
+/// Mark of a row that is in a part.
 const TAKEN: u32 = u32::MAX;
 
-/// That a row was in no queue.
+/// Mark of a row that was in no queue.
 const NONE: u32 = u32::MAX - 1;
 
-/// A matrix whose parts are to grow.
+/// A matrix and the state shared by its growing parts.
 pub(super) struct Growth<'a, T: Scalar> {
     matrix: &'a Csr<T>,
-    /// The rows of each column, where rows and columns have nothing in common.
+    /// Rows of each column, if row and column numbers are unrelated.
     transposed: Option<&'a Csr<T>>,
     territories: &'a Territories,
-    /// Of each row the part of its territory in whose queue it was last, or [`TAKEN`]. One thread at a time has a territory.
+    /// For each row, the last part of its territory that queued it, or [`TAKEN`]. Only one thread at a time works on a
+    /// territory.
     queued: Vec<AtomicU32>,
 }
 
@@ -52,7 +53,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
         Ok(Self { matrix, transposed, territories, queued })
     }
 
-    /// All parts of a territory.
+    /// Grows all parts of a territory.
     ///
     /// # Errors
     /// When a row has more columns than a part may have, or memory runs out.
@@ -62,10 +63,10 @@ impl<'a, T: Scalar> Growth<'a, T> {
         Ok(front.parts)
     }
 
-    /// A part from this row on, where there is one territory; none where there is no row behind it.
+    /// Grows a part from this row, if there is only one territory; no part if all later rows are taken.
     ///
     /// # Errors
-    /// As [`parts`](Self::parts).
+    /// As for [`parts`](Self::parts).
     pub fn part_from_row(&self, row: usize, limits: Limits) -> Result<Parts, Error> {
         let mut front = Front::new(self, 0, limits)?;
         front.next_row = row;
@@ -74,28 +75,28 @@ impl<'a, T: Scalar> Growth<'a, T> {
     }
 }
 
-/// The parts of a territory so far, and the one that grows.
+/// The finished parts of a territory, and the growing one.
 struct Front<'a, 'm, T: Scalar> {
     growth: &'a Growth<'m, T>,
     territory: usize,
     limits: Limits,
-    /// The columns of the part.
+    /// Columns of the part.
     columns: ColumnSet,
-    /// Rows that are near the part, in the order in which they were found.
+    /// Rows near the part, in the order in which they were found.
     queue: Vec<u32>,
-    /// How many of them were looked at.
+    /// Number of these that were examined.
     looked_at: usize,
-    /// Rows that were near a part that is full: new parts begin there.
+    /// Rows that were near a full part: new parts begin there.
     border: Vec<u32>,
-    /// How many of them were looked at.
+    /// Number of these that were examined.
     passed: usize,
-    /// The first row that may not be in a part.
+    /// First row that may not be in a part.
     next_row: usize,
     /// Entries of the part.
     entries: usize,
     /// Rows of the part.
     rows: usize,
-    /// Those of them whose own column is in the part.
+    /// Rows of the part whose own column is in it.
     own: usize,
     parts: Parts,
 }
@@ -120,7 +121,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         })
     }
 
-    /// Grows a part, and says whether there was any row left for it.
+    /// Grows a part and returns whether any row was left for it.
     fn grow(&mut self) -> Result<bool, Error> {
         while let Some(row) = self.next() {
             self.read_ahead();
@@ -129,7 +130,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
                     let value = self.growth.matrix.range(row as usize).len() as u128;
                     let Limits { elements, kept, .. } = self.limits;
                     let limit = elements.saturating_sub(kept.elements(1, 0, 0)) as u128;
-                    let what = "number of columns of a row, for which a block needs shared memory,";
+                    let what = "number of columns of a row, which must fit the shared memory of a block,";
                     return Err(Error::TooLarge { what, value, limit });
                 }
                 reserve(&mut self.border, 1)?;
@@ -147,18 +148,18 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         Ok(any)
     }
 
-    /// Number of the part that grows.
+    /// Returns the number of the growing part.
     fn part(&self) -> u32 {
         self.parts.count() as u32
     }
 
-    /// Whether the part has what it aims at. One of whole slices has no padding for want of rows.
+    /// Returns whether the part has reached its target. A part of whole slices has no padding for missing rows.
     fn is_full(&self) -> bool {
         let whole = self.rows.is_multiple_of(ROWS) || self.entries > self.limits.entries + self.limits.entries / 4;
         self.rows >= MOST_ROWS || whole && self.entries >= self.limits.entries
     }
 
-    /// A row of the territory that is in no part: near this one, near another, or any.
+    /// Returns a row of the territory that is in no part: near this part, near another, or any.
     fn next(&mut self) -> Option<u32> {
         let Growth { matrix, territories, queued, .. } = self.growth;
         let is_free = |row: usize| queued[row].load(Relaxed) != TAKEN;
@@ -187,7 +188,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         None
     }
 
-    /// Asks for what the rows that come soon will need: of rows without an order, nothing is in a cache.
+    /// Prefetches the data of the next rows: if rows have no order, nothing is cached.
     fn read_ahead(&self) {
         let Growth { matrix, queued, .. } = self.growth;
         let columns = |ahead: usize| {
@@ -208,7 +209,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         let before = self.parts.column_numbers.len();
         reserve(&mut self.parts.column_numbers, columns.len())?;
         for &column in columns {
-            // One more than this has no place in the part, whatever it keeps, nor in the set.
+            // Beyond this limit, columns fit neither the part, whatever it keeps, nor the set.
             if self.parts.column_numbers.len() - of_part > self.limits.elements {
                 break;
             }
@@ -216,7 +217,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
                 self.parts.column_numbers.push(column);
             }
         }
-        // A row that was taken before its own column came is not counted: that is rare, and leaves room.
+        // A row that was taken before its own column was added is not counted: this is rare, and on the safe side.
         let own = self.own + usize::from(self.columns.contains(row));
         let Limits { elements, kept, .. } = self.limits;
         if kept.elements(self.rows + 1, self.parts.column_numbers.len() - of_part, own) > elements {
@@ -244,7 +245,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         Ok(true)
     }
 
-    /// Puts a row of the territory in the queue of this part, if it is not there.
+    /// Adds a row of the territory to the queue of this part, if it is not already there.
     fn enqueue(&mut self, row: u32) -> Result<(), Error> {
         let part = self.part();
         if !self.growth.territories.has(self.territory, row as usize) {
@@ -259,7 +260,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         Ok(())
     }
 
-    /// Ends a part, if there are rows in it.
+    /// Ends a part, if it has any rows.
     fn close(&mut self) -> Result<(), Error> {
         if self.rows == 0 {
             return Ok(());

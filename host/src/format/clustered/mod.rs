@@ -27,38 +27,38 @@ use parts::{Kept, Parts, has_few_columns};
 
 pub(crate) use strategy::Strategy;
 
-/// Rows of a slice.
+/// Rows per slice.
 pub(in crate::format) const ROWS: usize = SLICE_ROWS as usize;
 
-/// Words of a column of places, each with the columns of two rows.
+/// Words per column of slots, each with the columns of two rows.
 pub(in crate::format) const WORDS: usize = ROWS / 2;
 
-/// Threads that number columns at a time, each with room for all.
+/// Largest number of threads that number columns at the same time, each with room for all columns.
 pub(in crate::format) const MOST_NUMBERINGS: usize = 16;
 
-/// How large the parts of a clustered matrix are.
+/// Size of the parts of a clustered matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartSize {
-    /// How many parts of equal work there are to be, as far as their columns let them: at least 1. A matrix of few entries
-    /// has fewer parts.
+    /// Target number of parts of equal work, as far as their columns allow it: at least 1. A matrix of few entries has
+    /// fewer parts.
     pub parts: u32,
     /// Shared memory, in KiB, that the elements of x (and y) of a part may take: 1 to 256.
     pub kilobytes: u32,
 }
 
 impl PartSize {
-    /// Two parts for each of the 132 multiprocessors of an H100 or H200, both of which fit there at a time: no block waits
-    /// for another one to end, and larger parts share more columns.
+    /// Two parts for each of the 132 multiprocessors of an H100 or H200, which holds both at a time: no block waits for
+    /// another one to end, and larger parts share more columns.
     pub const DEFAULT: Self = Self { parts: 264, kilobytes: 96 };
 
-    /// What contradicts it.
+    /// Explains how the values are invalid, if they are.
     pub(in crate::format) fn contradiction(self) -> Option<String> {
         let Self { parts, kilobytes } = self;
         (parts == 0 || !(1..=256).contains(&kilobytes))
-            .then(|| format!("{parts} parts of {kilobytes} KiB, expected at least 1 part of 1 to 256"))
+            .then(|| format!("{parts} parts of {kilobytes} KiB, expected at least 1 part of 1 to 256 KiB"))
     }
 
-    /// Elements of a part, at most.
+    /// Returns the largest number of elements of a part.
     pub(in crate::format) fn elements(self, value_bytes: usize) -> usize {
         ((self.kilobytes as usize) << 10).div_ceil(value_bytes.max(1)).min(NO_ENTRY as usize)
     }
@@ -71,47 +71,48 @@ impl Parameter for PartSize {
 }
 
 storage! {
-    /// A sparse matrix whose rows are in parts: rows that share columns, wherever they are in the matrix. A part has a
-    /// list of its columns, and its places have the numbers of columns in that list, which take 16 bits.
+    /// A sparse matrix whose rows are grouped into parts: rows that share columns, wherever they are in the matrix. A
+    /// part has a list of its columns, and its slots hold 16-bit indices into that list.
     ///
-    /// The rows of a part, the longest first, are in slices of 64, each in ELLPACK of its own width; a row's entries are in
-    /// the order that CSR has them. Of a column of places, the word and the two values of lane l are those of the slice's
-    /// rows l and l + 32.
+    /// The rows of a part, the longest first, are in slices of 64, each in ELLPACK of its own width; a row's entries
+    /// are in the order of CSR. In a column of slots, the word and the two values of lane l belong to rows l and l + 32
+    /// of the slice.
     pub struct Clustered {
         parameters {
-            /// What the parts were made for.
+            /// Size for which the parts were made.
             part_size: PartSize,
-            /// The number of columns of the part that has the most.
+            /// Largest number of columns of any part.
             most_columns: usize,
         }
         offsets {}
         arrays {
-            /// The slices before each part, and all: parts + 1 numbers.
+            /// Number of slices before each part, then of all slices: parts + 1 numbers.
             part_begins: u32,
-            /// The row at each position of the slices; [`NO_ROW`] at the end of a part whose last slice is not full.
+            /// Row at each position of the slices; [`NO_ROW`] at the end of a part whose last slice is not full.
             row_numbers: u32,
-            /// The columns of all parts before each part, counted, and those of all: parts + 1 numbers.
+            /// Number of columns of all parts before each part, then of all parts: parts + 1 numbers.
             column_begins: u64,
-            /// The columns of each part, at most 65,535.
+            /// Columns of each part, at most 65,535.
             column_numbers: u32,
-            /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers.
+            /// Sum of the widths of all slices before each slice, then the sum of all: slices + 1 numbers.
             slice_begins: u64,
-            /// Two columns, by their numbers among those of the part, for each of the 32 lanes of each column of places:
-            /// that of row l in the lower half, that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no entry.
+            /// Two columns, as indices into the list of the part, for each of the 32 lanes of each column of slots:
+            /// that of row l in the lower half, that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no
+            /// entry.
             local_columns: u32,
-            /// The values of the same rows, for each lane of each column of places; 0 where there is no entry.
+            /// Values of the same rows, for each lane of each column of slots; 0 where there is no entry.
             values: T,
         }
     }
 }
 
-/// The word and the half of it where a row of a slice has its column; and its value has this number among those of
-/// a column of places.
+/// Returns the word and its half that hold the column of a row of a slice. Its value has the index 2 · word + half in a
+/// column of slots.
 pub(in crate::format) fn lane_of(row: usize) -> (usize, usize) {
     (row % WORDS, row / WORDS)
 }
 
-/// The widths of all slices before each one, added up, and the sum of all.
+/// Returns the sum of the widths of all slices before each slice, then the sum of all.
 fn slice_begins<T: Scalar>(matrix: &Csr<T>, parts: &Parts) -> Result<Vec<u64>, Error> {
     let slices = parts.row_numbers.len() / ROWS;
     let mut begins = with_capacity(slices + 1)?;
@@ -125,7 +126,7 @@ fn slice_begins<T: Scalar>(matrix: &Csr<T>, parts: &Parts) -> Result<Vec<u64>, E
     Ok(begins)
 }
 
-/// Bytes of the arrays with values of `V`, where all slices together are so wide.
+/// Returns the bytes of the arrays with values of `V`, where `width` is the total width of all slices.
 fn bytes_of<V>(parts: &Parts, width: u64) -> u128 {
     let Parts { part_begins, row_numbers, column_begins, column_numbers } = parts;
     let places = u128::from(width) * ROWS as u128;
@@ -134,7 +135,7 @@ fn bytes_of<V>(parts: &Parts, width: u64) -> u128 {
     places * (2 + size_of::<V>() as u128) + 4 * words as u128 + 8 * begins as u128
 }
 
-/// Bytes that the clustered arrays of `matrix` take with values of `V`. O(nnz).
+/// Returns the bytes that the clustered arrays of `matrix` take with values of `V`. O(nnz).
 ///
 /// # Errors
 /// When a row has more columns than a part may have, or memory runs out.
@@ -145,11 +146,11 @@ fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, size: PartSize) -> Result<u128
 }
 
 impl<T: Scalar> Clustered<T> {
-    /// A matrix from its arrays. In parallel, O(places), and O(rows) on one thread.
+    /// Builds a matrix from its arrays. Runs in parallel in O(slots), and in O(rows) on one thread.
     ///
     /// # Errors
-    /// When an array has not the length that the others and the shape ask for, a row is at no position or at two, a column
-    /// is not below `columns`, a place has a column that its part has not, what is no row has an entry, or padding has
+    /// When the length of an array contradicts the others or the shape, a row is missing or occurs twice, a column is
+    /// not below `columns`, a slot has a column outside its part, a position without a row has an entry, or padding has
     /// a value.
     #[allow(clippy::too_many_arguments, reason = "they are the arrays")]
     pub fn try_new(
@@ -197,7 +198,7 @@ impl<T: Scalar> Clustered<T> {
         Ok(matrix)
     }
 
-    /// Checks the columns and the places of a part, and gives the number of its entries.
+    /// Checks the columns and the slots of a part and returns the number of its entries.
     fn check_part(&self, part: usize) -> Result<usize, String> {
         let most = self.part_size.elements(size_of::<T>());
         let count = self.columns_of(part).len();
@@ -207,7 +208,7 @@ impl<T: Scalar> Clustered<T> {
         let mut entries = 0;
         for slice in self.slices_of(part) {
             if count == 0 && !self.places_of(slice).is_empty() {
-                return Err(format!("part {part} has places and no column"));
+                return Err(format!("part {part} has places, but no column"));
             }
             for place in self.places_of(slice) {
                 for row in 0..ROWS {
@@ -216,10 +217,10 @@ impl<T: Scalar> Clustered<T> {
                     let (column, value) = self.at(place, row);
                     if column == NO_ENTRY {
                         if !same_bits(&[value], &[T::ZERO]) {
-                            return Err(format!("{} has no entry but the value {value}, expected 0", name()));
+                            return Err(format!("{} has no entry, but the value {value}, expected 0", name()));
                         }
                     } else if self.row_numbers[position] == NO_ROW {
-                        return Err(format!("{} has an entry, and there is no row", name()));
+                        return Err(format!("{} has an entry, but no row", name()));
                     } else if column as usize >= count {
                         return Err(format!("{} is in column {column} of the {count} of part {part}", name()));
                     } else {
@@ -231,11 +232,11 @@ impl<T: Scalar> Clustered<T> {
         Ok(entries)
     }
 
-    /// The same matrix as `matrix`, in parts of this size. O(nnz) on one thread, to find the parts; the rest in parallel.
+    /// Converts `matrix`, in parts of this size. O(nnz) on one thread to find the parts; the rest in parallel.
     ///
     /// # Errors
-    /// When the size contradicts itself, a row has more columns than a part may have, or the arrays would be larger than
-    /// `limit` allows or cannot be allocated; they are not allocated then.
+    /// When the size contradicts itself, a row has more columns than a part may have, or the arrays would exceed
+    /// `limit` or cannot be allocated; they are then not allocated.
     pub fn try_from_csr(matrix: &Csr<T>, part_size: PartSize, limit: FillLimit) -> Result<Self, Error> {
         if let Some(reason) = part_size.contradiction() {
             return Err(Error::structure(NAME, reason));
@@ -316,34 +317,35 @@ impl<T: Scalar> Clustered<T> {
         })
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub(crate) fn parts(&self) -> usize {
         self.part_begins.len() - 1
     }
 
-    /// The slices of a part.
+    /// Returns the slices of a part.
     fn slices_of(&self, part: usize) -> Range<usize> {
         self.part_begins[part] as usize..self.part_begins[part + 1] as usize
     }
 
-    /// The columns of a part.
+    /// Returns the columns of a part.
     fn columns_of(&self, part: usize) -> &[u32] {
         &self.column_numbers[self.column_begins[part] as usize..self.column_begins[part + 1] as usize]
     }
 
-    /// The columns of places of a slice.
+    /// Returns the columns of slots of a slice.
     fn places_of(&self, slice: usize) -> Range<usize> {
         self.slice_begins[slice] as usize..self.slice_begins[slice + 1] as usize
     }
 
-    /// The column by its number in the part, or [`NO_ENTRY`], and the value of a row of a slice in a column of places.
+    /// Returns the column as an index into the part's list, or [`NO_ENTRY`], and the value of a row of a slice in a
+    /// column of slots.
     fn at(&self, place: usize, row: usize) -> (u32, T) {
         let (lane, half) = lane_of(row);
         let word = place * WORDS + lane;
         (self.local_columns[word] >> (16 * half) & NO_ENTRY, self.values[2 * word + half])
     }
 
-    /// The entries at a position of a part, as column and value.
+    /// Returns the entries at a position of a part, as column and value.
     fn entries_at(&self, part: usize, position: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         let columns = self.columns_of(part);
         self.places_of(position / ROWS).filter_map(move |place| {
@@ -352,12 +354,12 @@ impl<T: Scalar> Clustered<T> {
         })
     }
 
-    /// The part that a position is in.
+    /// Returns the part that contains a position.
     fn part_at(&self, position: usize) -> usize {
         self.part_begins.partition_point(|&begin| begin as usize * ROWS <= position) - 1
     }
 
-    /// The same matrix in CSR. In parallel, O(places), and O(rows) on one thread.
+    /// Converts the matrix to CSR. Runs in parallel in O(slots), and in O(rows) on one thread.
     ///
     /// # Errors
     /// When memory runs out.
@@ -372,15 +374,15 @@ impl<T: Scalar> Clustered<T> {
     }
 }
 
-/// The number of columns of the part that has the most.
+/// Returns the largest number of columns of any part.
 fn most(column_begins: &[u64]) -> usize {
     column_begins.windows(2).map(|begins| (begins[1] - begins[0]) as usize).max().unwrap_or(0)
 }
 
-/// The name of the storage.
+/// Name of the storage.
 const NAME: &str = "Clustered";
 
-/// Checks that every row is at one position.
+/// Checks that every row is at exactly one position.
 pub(in crate::format) fn check_rows(format: &'static str, rows: usize, row_numbers: &[u32]) -> Result<(), Error> {
     let fail = |reason| Err(Error::structure(format, reason));
     if row_numbers.len() < rows {
@@ -392,7 +394,7 @@ pub(in crate::format) fn check_rows(format: &'static str, rows: usize, row_numbe
         match seen.get_mut(row as usize) {
             _ if row == NO_ROW => {}
             None => return fail(format!("row {row} of {rows} is at position {position}")),
-            Some(seen) if *seen => return fail(format!("row {row} comes twice, the second time at {position}")),
+            Some(seen) if *seen => return fail(format!("row {row} occurs twice, the second time at {position}")),
             Some(seen) => {
                 *seen = true;
                 count += 1;

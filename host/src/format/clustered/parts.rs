@@ -1,4 +1,4 @@
-//! Puts rows that share columns together in parts.
+//! Groups rows that share columns into parts.
 
 use gpu_kernels::clustered::NO_ROW;
 
@@ -11,37 +11,38 @@ use crate::memory::{collect, copy, reserve, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Entries of a part, at least, unless the matrix has fewer: below that a block does little but begin.
+/// Least number of entries per part, unless the matrix has fewer: with fewer, a block is mostly startup overhead.
 const LEAST_ENTRIES: usize = 1 << 13;
 
-/// Columns of a matrix for each that is expected in a halo.
+/// Columns of a matrix per expected column of a halo.
 const COLUMNS_OF_A_HALO: usize = 4;
 
-/// Which rows are in which part, and which columns these have.
+/// Assignment of rows to parts, and the columns of each part.
 pub(in crate::format) struct Parts {
-    /// The slices before each part, and all.
+    /// Number of slices before each part, then of all slices.
     pub part_begins: Vec<u32>,
-    /// The row at each position of the slices, the longest of a part first, or [`NO_ROW`].
+    /// Row at each position of the slices, the longest rows of a part first, or [`NO_ROW`].
     pub row_numbers: Vec<u32>,
-    /// The columns of all parts before each part, counted, and those of all.
+    /// Number of columns of all parts before each part, then of all parts.
     pub column_begins: Vec<u64>,
-    /// The columns of each part, ascending.
+    /// Columns of each part, ascending.
     pub column_numbers: Vec<u32>,
 }
 
-/// What a part has in shared memory.
+/// What a part keeps in shared memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::format) enum Kept {
     /// x of its columns.
     Columns,
-    /// x and y of its rows, and x of the columns that are none of its rows'.
+    /// x and y of its rows, and x of its other columns.
     RowsAndHalo,
-    /// x and y of its rows, and x of all columns.
+    /// x and y of its rows, and x of all its columns.
     RowsAndColumns,
 }
 
 impl Kept {
-    /// Elements of a part with these numbers of rows, which take whole slices, and columns, `own` of which are its rows'.
+    /// Returns the elements of a part with this number of rows, rounded up to whole slices, and of columns, `own` of
+    /// which belong to its rows.
     pub fn elements(self, rows: usize, columns: usize, own: usize) -> usize {
         let of_rows = 2 * rows.next_multiple_of(ROWS);
         match self {
@@ -52,7 +53,7 @@ impl Kept {
     }
 }
 
-/// The most elements of a part, which they are, and the entries that it aims at.
+/// Largest number of elements of a part, what they are, and the target number of entries.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub elements: usize,
@@ -63,7 +64,7 @@ pub(super) struct Limits {
 impl Limits {
     fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, value_bytes: usize, kept: Kept) -> Self {
         let elements = size.elements(value_bytes);
-        // Where y takes so much room that more parts are needed, twice or three times as many: they run side by side.
+        // If y takes so much room that more parts are needed, use twice or three times as many: they run side by side.
         let all = kept.elements(matrix.rows(), matrix.columns() / COLUMNS_OF_A_HALO, 0) as u64;
         let times = match kept {
             Kept::Columns => 1,
@@ -74,14 +75,14 @@ impl Limits {
         Self { elements, kept, entries: entries.max(LEAST_ENTRIES) }
     }
 
-    /// The same for this number of parts, which have `entries` in all.
+    /// Returns the same limits for `parts` parts with `entries` entries in total.
     fn shared(self, entries: usize, parts: usize) -> Self {
         Self { entries: entries.div_ceil(parts).max(LEAST_ENTRIES), ..self }
     }
 }
 
 impl Parts {
-    /// Puts all rows of a matrix in parts, where an element of x takes `value_bytes`. O(nnz log(columns of a part)).
+    /// Assigns all rows of a matrix to parts, where an element of x takes `value_bytes`. O(nnz log(columns of a part)).
     ///
     /// # Errors
     /// When a row has more columns than a part may have, or memory runs out.
@@ -94,7 +95,7 @@ impl Parts {
             return Ok(parts);
         }
         let is_square = matrix.rows() == matrix.columns();
-        // What is near a row of a square matrix are, in most, the rows of the same numbers as its columns.
+        // The neighbours of a row in a square matrix are mostly the rows with the same numbers as its columns.
         let transposed = if is_square { None } else { Some(matrix.transposed()?) };
         let limits = Limits::new(matrix, size, value_bytes, kept);
         let territories = Territories::new(matrix, transposed.as_ref(), matrix.nnz() / limits.entries)?;
@@ -106,8 +107,9 @@ impl Parts {
         Self::joined(grown)?.ordered(matrix)
     }
 
-    /// Some parts of a square matrix, each from one of these rows on, as if it were the first; one that has all rows is the
-    /// only one. In parallel, O(rows + columns), and as [`new`](Self::new) for their entries.
+    /// Grows some parts of a square matrix, each from one of these rows, as if it were the first; if the first part has
+    /// all rows, it is the only one. Runs in parallel in O(rows + columns), plus the time of [`new`](Self::new) for
+    /// their entries.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -132,7 +134,7 @@ impl Parts {
         Self::joined(grown)?.ordered(matrix)
     }
 
-    /// No parts.
+    /// Returns no parts.
     pub(super) fn none() -> Result<Self, Error> {
         let (mut part_begins, mut column_begins) = (with_capacity(1)?, with_capacity(1)?);
         part_begins.push(0);
@@ -140,7 +142,7 @@ impl Parts {
         Ok(Self { part_begins, row_numbers: Vec::new(), column_begins, column_numbers: Vec::new() })
     }
 
-    /// The parts of all these, one after the other.
+    /// Concatenates all these parts.
     fn joined(mut grown: Vec<Result<Self, Error>>) -> Result<Self, Error> {
         if grown.len() == 1
             && let Some(parts) = grown.pop()
@@ -163,19 +165,19 @@ impl Parts {
         Ok(all)
     }
 
-    /// The positions and the columns of a part.
+    /// Returns the positions and the columns of a part.
     pub fn of(&self, part: usize) -> (&[u32], &[u32]) {
         let rows = self.part_begins[part] as usize * ROWS..self.part_begins[part + 1] as usize * ROWS;
         let columns = self.column_begins[part] as usize..self.column_begins[part + 1] as usize;
         (&self.row_numbers[rows], &self.column_numbers[columns])
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub fn count(&self) -> usize {
         self.part_begins.len() - 1
     }
 
-    /// The same with the rows of each part sorted by length, and with its columns ascending.
+    /// Sorts the rows of each part by length, and its columns in ascending order.
     fn ordered<T: Scalar>(mut self, matrix: &Csr<T>) -> Result<Self, Error> {
         let mut pieces = with_capacity(self.count())?;
         let (mut rows_left, mut columns_left) = (&mut self.row_numbers[..], &mut self.column_numbers[..]);
@@ -187,7 +189,7 @@ impl Parts {
             pieces.push((rows, columns));
         }
         let length = |row: u32| if row == NO_ROW { 0 } else { matrix.range(row as usize).len() };
-        // What is no row has the largest number, and comes last.
+        // `NO_ROW` is the largest number and comes last.
         let key = |row: u32| u64::from(u32::MAX - length(row).min(u32::MAX as usize) as u32) << 32 | u64::from(row);
         let ordered = parallel::map_items(pieces, &|(_, (rows, columns))| {
             let mut keys = collect(rows.iter().map(|&row| key(row)))?;
@@ -201,12 +203,12 @@ impl Parts {
     }
 }
 
-/// Whether most columns have no entry, so that nothing may be as long as there are columns.
+/// Returns whether most columns are empty, so that no array may be as long as the number of columns.
 pub(in crate::format) fn has_few_columns<T: Scalar>(matrix: &Csr<T>) -> bool {
     matrix.columns() > matrix.rows().saturating_add(matrix.nnz())
 }
 
-/// The matrix without its columns that have no entry, and the numbers of the others.
+/// Returns the matrix without its empty columns, and the numbers of the others.
 fn without_empty_columns<T: Scalar>(matrix: &Csr<T>) -> Result<(Csr<T>, Vec<u32>), Error> {
     let mut used = copy(matrix.column_indices())?;
     used.sort_unstable();

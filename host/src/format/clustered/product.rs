@@ -1,4 +1,4 @@
-//! Clustered slices: a block a part.
+//! Clustered slices: one block per part.
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::clustered::{self, NO_ENTRY, NO_ROW};
@@ -37,16 +37,16 @@ pub(crate) fn clustered<V: StoredAs<T>, T: Scalar, M: Memory>(
         y: vectors.y,
     };
     let blocks = matrix.part_begins().len() as u32 - 1;
-    // Few blocks fit beside each other, because each has the x of a part: so they are large.
+    // Few blocks fit on a multiprocessor, because each holds the x of a part; so they are large.
     let threads_per_block = (2 * device.tuning.threads_per_block()).min(1024);
     let grid = Grid { blocks, threads_per_block, shared_bytes };
     Ok(Launch::new(grid, kernel))
 }
 
-/// Bytes of shared memory for so many elements.
+/// Returns the bytes of shared memory for `elements` elements.
 ///
 /// # Errors
-/// When a block of the device may not have them.
+/// When the device does not allow a block that much.
 pub(in crate::format) fn shared_bytes<T: Scalar>(elements: usize, device: &Device) -> Result<u32, Error> {
     let bytes = (elements * size_of::<T>()) as u32;
     match device.shared_bytes {
@@ -78,7 +78,7 @@ pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
     Ok(())
 }
 
-/// Sums in pieces of these lengths, one after the other.
+/// Splits sums into consecutive pieces of these lengths.
 pub(in crate::format) fn split<T>(
     mut sums: &mut [T],
     lengths: impl ExactSizeIterator<Item = usize>,
@@ -94,7 +94,7 @@ pub(in crate::format) fn split<T>(
 
 /// Updates y by the sum at the position of each row.
 pub(in crate::format) fn update_rows<T: Scalar>(row_numbers: &[u32], sums: &[T], alpha: T, beta: T, y: &mut [T]) {
-    // Each thread picks out the rows of its part of y: to go through all of their numbers is little work.
+    // Each thread picks out the rows of its part of y: scanning all row numbers is little work.
     let rows_at_once = y.len().div_ceil(parallel::threads()).max(ROWS);
     parallel::chunks_mut(y, rows_at_once, 1, &|(chunk, y)| {
         let first = (chunk * rows_at_once) as u32;
@@ -108,7 +108,7 @@ pub(in crate::format) fn update_rows<T: Scalar>(row_numbers: &[u32], sums: &[T],
     });
 }
 
-/// Adds the products of a slice's places with the elements of its part.
+/// Adds the products of a slice's slots with the elements of its part.
 fn add_slice<V: StoredAs<T>, T: Scalar>(
     matrix: &Clustered<T>,
     values: HostValues<'_, V, T>,

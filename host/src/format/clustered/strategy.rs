@@ -1,4 +1,4 @@
-//! Clustered slices: a block a part.
+//! Clustered slices: one block per part.
 
 use cuda_std::launch::Launch;
 
@@ -17,19 +17,22 @@ use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 impl Format {
-    /// Clustered slices in parts of [`PartSize::DEFAULT`], a block a part.
+    /// Clustered slices in parts of [`PartSize::DEFAULT`], one block per part.
     pub const CLUSTERED: Self = Self::Clustered(PartSize::DEFAULT);
 }
 
-/// Clustered slices: a block a part.
+/// Clustered slices: one block per part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub PartSize);
 
-/// How many parts are aimed at.
-pub(in crate::format) const PARTS: Parameter =
-    Parameter { name: "parts", about: "parts of equal work to aim at", expected: "a number from 1 to 4294967295" };
+/// Target number of parts.
+pub(in crate::format) const PARTS: Parameter = Parameter {
+    name: "parts",
+    about: "target number of parts of equal work",
+    expected: "a number from 1 to 4294967295",
+};
 
-/// How much shared memory a part may take.
+/// Shared memory that a part may take.
 pub(in crate::format) const KILOBYTES: Parameter = Parameter {
     name: "kilobytes",
     about: "shared memory for the elements of the vectors of a part, in KiB",
@@ -37,12 +40,12 @@ pub(in crate::format) const KILOBYTES: Parameter = Parameter {
 };
 
 impl PartSize {
-    /// With another number of parts, from text.
+    /// Returns the size with another number of parts, from text.
     pub(in crate::format) fn with_parts(self, text: &str) -> Option<Self> {
         Some(Self { parts: number(text, 1, u32::MAX)?, ..self })
     }
 
-    /// With another size of shared memory, from text.
+    /// Returns the size with another amount of shared memory, from text.
     pub(in crate::format) fn with_kilobytes(self, text: &str) -> Option<Self> {
         Some(Self { kilobytes: number(text, 1, 256)?, ..self })
     }
@@ -90,7 +93,7 @@ impl strategy::Strategy for Strategy {
         Clustered::try_from_csr(&matrix, self.0, limit)
     }
 
-    /// On the host: parts grow one after the other.
+    /// Converts on the host, because parts grow sequentially.
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
@@ -161,7 +164,7 @@ impl<T: Scalar> HostStorage<T> for Clustered<T> {
         for part in 0..self.parts() {
             for slice in self.slices_of(part) {
                 for position in slice * ROWS..(slice + 1) * ROWS {
-                    // What is no row has no entry.
+                    // Positions without a row have no entries.
                     let row = self.row_numbers()[position] as usize;
                     self.entries_at(part, position).for_each(|(column, value)| visit(row, column, value));
                 }
@@ -196,7 +199,9 @@ impl<T: Scalar> HostStorage<T> for Clustered<T> {
         .map_err(|error| error.to_string())?;
         if matrix.most_columns() as u64 != u64::from(most_columns) {
             let most = matrix.most_columns();
-            return Err(format!("a parameter says that a part has {most_columns} columns, the most of any is {most}"));
+            return Err(format!(
+                "a parameter gives {most_columns} as the largest number of columns of a part, expected {most}"
+            ));
         }
         Ok(matrix)
     }

@@ -1,5 +1,5 @@
-//! Territories: regions of a matrix in which parts grow side by side, on a thread each. They depend on the matrix and the
-//! number of parts alone, so that a matrix has the same parts on any number of threads.
+//! Territories: regions of a matrix in which parts grow concurrently, one thread per territory. They depend only on the
+//! matrix and the number of parts, so a matrix has the same parts on any number of threads.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -11,47 +11,48 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::on_cpu::prefetch;
 
-/// Parts of a territory in the mean: few enough for several territories, many enough that a whole number of parts has about
-/// its share of the entries.
+/// Mean number of parts per territory: few enough for several territories, many enough for a whole number of parts to
+/// have about its share of the entries.
 const PARTS: usize = 16;
 
-/// Territories, at most: as many threads are of use.
+/// Largest number of territories: more threads would be of no use.
 const MOST: usize = 16;
 
-/// One part in this number is kept back: a territory whose rows have more columns than usual takes one more than its share,
-/// and a part too many for the device would begin when all others are done.
+/// One in this many parts is held back: a territory whose rows have more columns than usual takes one part more than
+/// its share, and a surplus part would begin on the device only when all others are done.
 const SPARE_ONE_OF: usize = 64;
 
-/// Rows whose neighbours one thread looks at, at least: to share fewer out takes longer than it saves.
+/// Least number of rows for sharing out the visits to their neighbours: with fewer, that costs more time than it saves.
 const ROWS_ALONE: usize = if cfg!(miri) { 8 } else { 1 << 11 };
 
-/// Rows whose neighbours a thread looks at in one go.
+/// Rows per task when visiting neighbours.
 const ROWS_AT_ONCE: usize = ROWS_ALONE / 4;
 
-/// Rows whose columns are on their way from memory.
+/// Rows whose columns are being prefetched.
 const ROWS_AHEAD: usize = 8;
 
-/// Of a row or a column that no territory has reached.
+/// Mark of a row or column that no territory has reached.
 const NOBODY: u32 = u32::MAX;
 
-/// Who has which rows.
+/// Assignment of rows to territories.
 pub(super) struct Territories {
-    /// The territory of each row; empty where one has them all.
+    /// Territory of each row; empty if there is only one.
     owners: Vec<u8>,
-    /// The entries of each.
+    /// Entries of each territory.
     entries: Vec<usize>,
-    /// The number of parts that each is to have.
+    /// Target number of parts of each territory.
     parts: Vec<usize>,
 }
 
 impl Territories {
-    /// One territory with all rows.
+    /// Creates one territory with all rows.
     pub fn single() -> Self {
         Self { owners: Vec::new(), entries: Vec::new(), parts: Vec::new() }
     }
 
-    /// Territories for this number of parts. Each row belongs to the nearest of some rows, counted in steps from a row
-    /// through its columns to other rows; what none of these reaches is a territory of its own. O(nnz), in parallel.
+    /// Creates territories for this number of parts. Each row belongs to the nearest of some seed rows, counted in
+    /// steps from a row through its columns to other rows; rows that no seed reaches form a separate territory. Runs in
+    /// parallel in O(nnz).
     ///
     /// # Errors
     /// When memory runs out.
@@ -81,19 +82,19 @@ impl Territories {
         self.parts.len().max(1)
     }
 
-    /// The entries of a territory and the number of parts that it is to have, unless it is the only one.
+    /// Returns the entries of a territory and its target number of parts, unless it is the only one.
     pub fn share(&self, territory: usize) -> Option<(usize, usize)> {
         self.entries.get(territory).copied().zip(self.parts.get(territory).copied())
     }
 
-    /// Whether a row belongs to a territory.
+    /// Returns whether a row belongs to a territory.
     pub fn has(&self, territory: usize, row: usize) -> bool {
         self.owners.get(row).is_none_or(|&owner| usize::from(owner) == territory)
     }
 }
 
-/// For each row the number of steps from the nearest of some rows, times `seeds`, and which of them that is; of several the
-/// first. Or [`NOBODY`].
+/// Returns, for each row, the number of steps from the nearest seed times `seeds`, plus the number of that seed, the
+/// first of several; or [`NOBODY`].
 fn nearest_seeds<T: Scalar>(
     matrix: &Csr<T>,
     transposed: Option<&Csr<T>>,
@@ -123,8 +124,8 @@ fn nearest_seeds<T: Scalar>(
     Ok(rows)
 }
 
-/// Goes a step from the rows of `lists` that were reached last to their columns, and gives those that nobody had reached, in
-/// any order. Who has a column does not depend on that order: in the same step the first seed wins.
+/// Goes a step from the rows of `lists` that were reached last to their columns, and returns those not reached before,
+/// in any order. The owner of a column does not depend on that order: within a step the first seed wins.
 fn spread<T: Scalar>(
     lists: &Csr<T>,
     frontier: &[u32],
@@ -167,7 +168,7 @@ fn spread<T: Scalar>(
     Ok(all)
 }
 
-/// Shares `parts` out, at least one to each, so that the entries of the largest part are as few as can be.
+/// Distributes `parts`, at least one each, so as to minimize the entries of the largest part.
 fn shares(entries: &[usize], parts: usize) -> Result<Vec<usize>, Error> {
     let mut shares = filled(entries.len(), 1)?;
     for _ in entries.len()..parts {
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!(shares(&[0, 0], 1).unwrap(), [1, 1]);
     }
 
-    /// The neighbours of each number below `count` in a line.
+    /// Neighbours of each number below `count` on a line.
     fn line(count: usize) -> Csr<f64> {
         let rows: Vec<u32> = (0..count as u32).flat_map(|row| [row; 3]).collect();
         let columns: Vec<u32> =

@@ -1,4 +1,4 @@
-//! What is in which part, and where.
+//! Tests of the parts and the arrays.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 /// Parts of 128 columns in float64.
 const SMALL: PartSize = PartSize { parts: 1 << 20, kilobytes: 1 };
 
-/// The five points of a square grid, whose rows and columns are numbered by `number`.
+/// The five-point stencil of a square grid, whose rows and columns are numbered by `number`.
 fn grid(side: usize, number: impl Fn(usize) -> usize) -> Csr<f64> {
     let (mut rows, mut columns) = (Vec::new(), Vec::new());
     for point in 0..side * side {
@@ -25,7 +25,7 @@ fn grid(side: usize, number: impl Fn(usize) -> usize) -> Csr<f64> {
     Csr::try_from_triplets(side * side, side * side, &rows, &columns, &values).unwrap()
 }
 
-/// A numbering of `count` that has no order; `count` is no multiple of 7919.
+/// A numbering of `count` numbers without order; `count` must not be a multiple of 7919.
 fn without_order(count: usize) -> impl Fn(usize) -> usize {
     move |number| number * 7919 % count
 }
@@ -52,7 +52,7 @@ fn a_part_has_what_is_near_whatever_the_numbers() {
         let parts = clustered.parts();
         let columns: usize = (0..parts).map(|part| clustered.columns_of(part).len()).sum();
         assert!((0..parts).all(|part| (1..=128).contains(&clustered.columns_of(part).len())));
-        // A square of 64 points has 32 neighbours; without an order each would have its own five columns.
+        // A square of 64 points has 32 neighbours; without an order each row would have its own five columns.
         assert!(columns < 5 * count / 2, "{columns} columns of {parts} parts of {count} rows");
     }
 }
@@ -128,7 +128,8 @@ fn a_row_with_more_columns_than_a_part_may_have() {
     };
     checked(&row(128), SMALL);
     let error = Clustered::try_from_csr(&row(129), SMALL, UNLIMITED).map(|_| ()).unwrap_err().to_string();
-    let says = "the number of columns of a row, for which a block needs shared memory, is 129, and the limit is 128";
+    let says =
+        "the number of columns of a row, which must fit the shared memory of a block, is 129, and the limit is 128";
     assert_eq!(error, says);
     // Entries of one column count once.
     let twice = Csr::try_new(1, 200, vec![0u32, 200], (0..200).map(|entry| entry / 2).collect(), vec![1.0; 200]);
@@ -141,12 +142,12 @@ fn sizes_that_contradict_themselves() {
     for (parts, kilobytes) in [(0, 96), (1, 0), (1, 257)] {
         let size = PartSize { parts, kilobytes };
         let error = Clustered::try_from_csr(&matrix, size, UNLIMITED).map(|_| ()).unwrap_err().to_string();
-        let says = format!("{parts} parts of {kilobytes} KiB, expected at least 1 part of 1 to 256");
+        let says = format!("{parts} parts of {kilobytes} KiB, expected at least 1 part of 1 to 256 KiB");
         assert_eq!(error, format!("Clustered matrix: {says}"));
     }
 }
 
-/// Several territories, which threads share out.
+/// Several territories, shared out among threads.
 #[test]
 #[cfg_attr(miri, ignore = "it takes many entries until there are several")]
 fn parts_are_the_same_on_any_number_of_threads() {

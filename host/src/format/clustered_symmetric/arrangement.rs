@@ -1,5 +1,5 @@
-//! Where the entries of a part go: which pairs are stored once and by which of their two rows, and in which step each entry
-//! is multiplied.
+//! Arrangement of a part's entries: which pairs are stored once and by which of their two rows, and the step in which
+//! each entry is multiplied.
 
 use gpu_kernels::clustered::{NO_ENTRY, NO_ROW};
 
@@ -11,84 +11,85 @@ use crate::format::clustered::parts::has_few_columns;
 use crate::memory::{copy, filled, same_bits, with_capacity, zeros};
 use crate::real::Scalar;
 
-/// What is no row of the part.
+/// Mark of a column that belongs to no row of the part.
 const NONE: u16 = u16::MAX;
 
-/// A part with its places.
+/// A part with its slots.
 pub(super) struct Arrangement<T> {
     /// Slices of each warp.
     pub warps: [u32; WARPS],
-    /// The row at each position.
+    /// Row at each position.
     pub row_numbers: Vec<u32>,
-    /// The columns that are no row's, or have an entry without an image. Ascending.
+    /// Columns that belong to no row, or have an entry without an image. Ascending.
     pub halo: Vec<u32>,
-    /// The width of each slice.
+    /// Width of each slice.
     pub widths: Vec<u32>,
-    /// The words of all slices, one after the other.
+    /// Words of all slices, in order.
     pub words: Vec<u32>,
-    /// Their values.
+    /// Values of all slices.
     pub values: Vec<T>,
 }
 
-/// A part whose entries have no places yet.
+/// A part whose entries have no slots yet.
 struct Gathered {
     /// Its rows, ascending.
     rows: Vec<u32>,
-    /// Their indices in the list, those with the most entries first.
+    /// Indices into the list of rows, those with the most entries first.
     order: Vec<u16>,
-    /// The columns that need an element of their own.
+    /// Columns that need a separate element.
     halo: Vec<u32>,
-    /// The entries that are stored, in that order of rows.
+    /// Stored entries, in that order of rows.
     entries: Rows,
 }
 
-/// What a thread keeps from one part to the next.
+/// Data that a thread reuses from part to part.
 pub(super) struct Arranger<'a, T: Scalar> {
     matrix: &'a Csr<T>,
-    /// The number of each column in the list of the part that was last; empty where there would be too many.
+    /// Number of each column in the list of the latest part; empty if there would be too many.
     numbers: Vec<u16>,
     /// Bytes of an element in shared memory.
     element_bytes: usize,
-    /// The most elements of a part.
+    /// Largest number of elements of a part.
     most_elements: usize,
 }
 
-/// The columns of entries, by their numbers in the list of the part.
+/// Columns of entries, by their numbers in the list of the part.
 struct Numbers {
-    /// The entries of all rows before each row, and all.
+    /// Number of entries of all rows before each row, then of all rows.
     begins: Vec<usize>,
     numbers: Vec<u16>,
 }
 
 impl Numbers {
-    /// Those of a row.
+    /// Returns the numbers of a row.
     fn of(&self, row: usize) -> &[u16] {
         &self.numbers[self.begins[row]..self.begins[row + 1]]
     }
 }
 
-/// Entries of the part's rows in columns of others of them.
+/// Entries of the part's rows in columns of other rows of the part.
 struct Inside {
-    /// Those of all rows before each row, and all.
+    /// Number of these of all rows before each row, then of all rows.
     begins: Vec<usize>,
-    /// The row whose column it is.
+    /// Row whose column it is.
     others: Vec<u16>,
-    /// The column, by its number in the list of the part.
+    /// Column, by its number in the list of the part.
     columns: Vec<u16>,
-    /// The one that mirrors it: another of these, or itself where there is none.
+    /// Index of the entry that mirrors it: another of these, or itself if there is none.
     images: Vec<usize>,
     /// Whether it is stored, for itself or for the pair.
     kept: Vec<bool>,
 }
 
 impl<'a, T: Scalar> Arranger<'a, T> {
-    /// Each row of the matrix is sorted by column, without duplicates.
+    /// Requires that each row of the matrix is sorted by column, without duplicates.
     pub fn new(matrix: &'a Csr<T>, element_bytes: usize, most_elements: usize) -> Result<Self, Error> {
         let numbers = zeros(if has_few_columns(matrix) { 0 } else { matrix.columns() })?;
         Ok(Self { matrix, numbers, element_bytes, most_elements })
     }
 
-    /// What each of [`WARPS_AT_A_TIME`] costs in the part of these rows and columns; nothing where its elements are too many.
+    /// Returns the cost of each of [`WARPS_AT_A_TIME`] for the part of these rows and columns; 0 if it has too many
+    /// elements.
     ///
     /// # Errors
     /// When memory runs out.
@@ -99,8 +100,8 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         }
     }
 
-    /// The part of these rows, with [`NO_ROW`] behind the last, and these columns, ascending, of which `warps`
-    /// warps multiply at a time; none where its elements are too many.
+    /// Arranges the part of these rows, padded with [`NO_ROW`], and these columns, ascending, for `warps` warps that
+    /// multiply at a time; returns `None` if it has too many elements.
     ///
     /// # Errors
     /// When memory runs out.
@@ -121,7 +122,7 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         Ok(Some(Arrangement { warps, row_numbers, halo, widths, words, values }))
     }
 
-    /// What of the part is stored, by whom.
+    /// Determines which entries of the part are stored, and by which row.
     fn gather(&mut self, rows: &[u32], columns: &[u32]) -> Result<Option<Gathered>, Error> {
         let mut rows = copy(rows)?;
         rows.retain(|&row| row != NO_ROW);
@@ -134,7 +135,7 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         let mut inside = self.inside(&rows, &numbers, &rows_of_columns)?;
         let lengths = self.orient(&rows, &mut inside)?;
 
-        // Longest first, so that rows of a slice are alike.
+        // Longest first, so rows of a slice have similar lengths.
         let mut order = with_capacity(rows.len())?;
         order.extend(0..rows.len() as u16);
         order.sort_by_key(|&row| usize::MAX - lengths[row as usize]);
@@ -172,7 +173,7 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         Ok(Some(Gathered { rows, order, halo, entries: of_part }))
     }
 
-    /// The columns of the rows' entries, by their numbers in the list of the part.
+    /// Returns the columns of the rows' entries, by their numbers in the list of the part.
     fn numbers(&self, rows: &[u32], columns: &[u32]) -> Result<Numbers, Error> {
         let number_of = |column: u32| match self.numbers.get(column as usize) {
             Some(&number) => number,
@@ -189,7 +190,7 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         Ok(Numbers { begins, numbers })
     }
 
-    /// The entries of rows in columns of other rows, and their images.
+    /// Returns the entries of rows in columns of other rows, and their images.
     fn inside(&self, rows: &[u32], numbers: &Numbers, rows_of_columns: &[u16]) -> Result<Inside, Error> {
         let nnz = numbers.numbers.len();
         let (mut begins, mut rows_of) = (with_capacity(rows.len() + 1)?, with_capacity(nnz)?);
@@ -226,15 +227,15 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         Ok(Inside { begins, others, columns, images, kept })
     }
 
-    /// Gives each row half of its pairs, as nearly as one after the other can be given, and says how many entries each has
-    /// then. So a sum gets no more from other rows than its own row has entries, and no step need wait for it long.
+    /// Gives each row half of its pairs, as nearly as a greedy pass can, and returns how many entries each row then
+    /// has. So a sum gets no more from other rows than its own row has entries, and no step has to wait long for it.
     fn orient(&self, rows: &[u32], inside: &mut Inside) -> Result<Vec<usize>, Error> {
         let Inside { begins, others, images, kept, .. } = inside;
         let (mut lengths, mut wanted) = (with_capacity(rows.len())?, with_capacity(rows.len())?);
         for (row, &number) in rows.iter().enumerate() {
             let pairs = (begins[row]..begins[row + 1]).filter(|&place| images[place] != place).count();
             lengths.push(self.matrix.range(number as usize).len() - pairs);
-            // Twice as many, to stay whole.
+            // Twice the number wanted, to stay an integer.
             wanted.push(pairs as isize);
         }
         for row in 0..rows.len() {
@@ -253,7 +254,7 @@ impl<'a, T: Scalar> Arranger<'a, T> {
     }
 }
 
-/// The columns that need an element of their own, and the number of each of the part's columns among them.
+/// Returns the columns that need a separate element, and the number of each of the part's columns among them.
 fn halo(columns: &[u32], rows_of_columns: &[u16], inside: &Inside) -> Result<(Vec<u32>, Vec<u16>), Error> {
     let mut needed = with_capacity(columns.len())?;
     needed.extend(rows_of_columns.iter().map(|&row| row == NONE));
@@ -273,7 +274,7 @@ fn halo(columns: &[u32], rows_of_columns: &[u16], inside: &Inside) -> Result<(Ve
     Ok((halo, numbers))
 }
 
-/// Which of the part's rows has the number of each column. Only a square matrix has such.
+/// Returns which of the part's rows has the number of each column. Only a square matrix has such rows.
 fn rows_of_columns<T: Scalar>(matrix: &Csr<T>, rows: &[u32], columns: &[u32]) -> Result<Vec<u16>, Error> {
     let mut found = filled(columns.len(), NONE)?;
     if matrix.rows() == matrix.columns() {

@@ -1,4 +1,4 @@
-//! What clustered slices with pairs stored once cost.
+//! Costs of clustered slices with pairs stored once.
 
 use super::strategy::Strategy;
 use crate::format::clustered::costs::shape;
@@ -8,13 +8,13 @@ use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored};
 use crate::select::machine::Machine;
 
-/// Places for an entry: some wait for others in the same column.
+/// Slots per entry: some entries wait for others in the same column.
 const PLACES: f64 = 1.06;
 
-/// The part of the entries that must be in pairs, for the barriers to be worth anything.
+/// Least fraction of entries in pairs for which the barriers pay.
 const LEAST_PAIRS: f64 = 0.3;
 
-/// Places for the entries of all parts, as far as they are known.
+/// Estimates the slots for the entries of all parts.
 fn places(analysis: &Analysis, clusters: Clusters) -> f64 {
     clusters.places() * PLACES * (1.0 - clusters.pairs / (2.0 * analysis.nnz as f64).max(1.0))
 }
@@ -32,7 +32,7 @@ impl Costs for Strategy {
         analysis.clusters.map_or(0.0, |clusters| clusters.sectors)
     }
 
-    /// Once for each part, which has few columns that others have.
+    /// x is read once per part, and parts share few columns.
     fn streams_x(self) -> bool {
         true
     }

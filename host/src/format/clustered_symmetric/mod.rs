@@ -26,59 +26,60 @@ use steps::{WARPS, WARPS_AT_A_TIME};
 
 pub(crate) use strategy::Strategy;
 
-/// The name of the storage, as errors have it.
+/// Name of the storage in errors.
 const NAME: &str = "ClusteredSymmetric";
 
-/// Parts in which several numbers of warps are tried.
+/// Parts for which several numbers of warps are tried.
 const MOST_TRIED: usize = 16;
 
-/// The name of the storage in a container, which has 16 bytes for it.
+/// Name of the storage in a container, which has 16 bytes for it.
 const CONTAINER_NAME: &str = "ClusteredPairs";
 
 storage! {
-    /// A sparse matrix whose rows are in parts, as in [`Clustered`](crate::format::Clustered), with pairs stored once: where
-    /// a part has the rows i and j, and the entries in row i, column j and row j, column i have the same bits, one of the
-    /// rows has an entry that stands for both. Every other entry is stored for itself, so any matrix can be held; and each
-    /// comes back.
+    /// A sparse matrix whose rows are grouped into parts, as in [`Clustered`](crate::format::Clustered), with pairs
+    /// stored once: if a part has the rows i and j, and the entries in row i, column j and row j, column i have the
+    /// same bits, one of the two rows stores an entry that stands for both. Every other entry is stored by itself, so
+    /// any matrix can be represented, and every entry is recovered.
     ///
-    /// The rows of a part are in slices of 64, and the slices of a part belong to the 16 warps of a block, each of which
-    /// takes a column of places of its slices in a step. Of the entries in a step that stand for two, no two are in the
-    /// same column, and none is in that of a row whose slice its warp has left in that step: then it gets the sum of its
-    /// own entries. Of a column of places, the word and the two values of lane l are those of the slice's rows l and l + 32.
+    /// The rows of a part are in slices of 64, and the slices of a part belong to the 16 warps of a block, each of
+    /// which processes a column of slots of its slices per step. Among the entries of a step that stand for two, no two
+    /// are in the same column, and none is in the column of a row whose slice its warp left in that step: that is when
+    /// the row gets the sum of its own entries. In a column of slots, the word and the two values of lane l belong to
+    /// rows l and l + 32 of the slice.
     ///
-    /// Columns are numbered in each part: first the positions of its rows, then the columns of its halo.
+    /// Columns are numbered within each part: first the positions of its rows, then the columns of its halo.
     pub struct ClusteredSymmetric {
         parameters {
-            /// What the parts were made for.
+            /// Size for which the parts were made.
             part_size: PartSize,
-            /// The number of elements that a block has in shared memory, in the part that has the most: x and y for each
-            /// position, x for each column of the halo.
+            /// Largest number of elements that a block keeps in shared memory for any part: x and y per position, x per
+            /// column of the halo.
             most_elements: usize,
         }
         offsets {}
         arrays {
-            /// The slices before each warp of all parts, and all: 16 parts + 1 numbers.
+            /// Number of slices before each warp of all parts, then of all slices: 16 parts + 1 numbers.
             warp_begins: u32,
-            /// The row at each position of the slices; [`NO_ROW`] at the end of a part whose last slice is not full.
+            /// Row at each position of the slices; [`NO_ROW`] at the end of a part whose last slice is not full.
             row_numbers: u32,
-            /// The columns of the halos of all parts before each part, counted, and those of all: parts + 1 numbers.
+            /// Number of halo columns of all parts before each part, then of all parts: parts + 1 numbers.
             halo_begins: u64,
-            /// The columns of each part's entries that are stored for themselves.
+            /// Columns of each part's entries that are stored by themselves.
             halo_columns: u32,
-            /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers.
+            /// Sum of the widths of all slices before each slice, then the sum of all: slices + 1 numbers.
             slice_begins: u64,
-            /// Two columns, by their numbers in the part, for each of the 32 lanes of each column of places: that of row l
-            /// in the lower half, that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no entry.
+            /// Two columns, by their numbers in the part, for each of the 32 lanes of each column of slots: that of row
+            /// l in the lower half, that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no entry.
             local_columns: u32,
-            /// The values of the same rows, for each lane of each column of places; 0 where there is no entry.
+            /// Values of the same rows, for each lane of each column of slots; 0 where there is no entry.
             values: T,
         }
     }
 }
 
-/// All parts of a matrix whose rows are sorted, without duplicates, where an element takes `element_bytes`.
+/// Arranges all parts of a matrix with sorted rows and without duplicates, where an element takes `element_bytes`.
 fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> Result<Vec<Arrangement<T>>, Error> {
-    // How many columns are none of the part's rows' is only known when the images of entries are.
+    // How many columns do not belong to rows of the part is only known once the images of entries are.
     let most = size.elements(element_bytes);
     for kept in [Kept::RowsAndHalo, Kept::RowsAndColumns] {
         if kept == Kept::RowsAndHalo && matrix.rows() != matrix.columns() {
@@ -110,7 +111,8 @@ fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> 
     unreachable!("parts have room for all of their columns")
 }
 
-/// How many warps of each part multiply at a time: what costs the least in some of them, for parts of a matrix are alike.
+/// Returns how many warps of each part multiply at a time: the cheapest number for a sample of parts, since all are
+/// similar.
 fn warps_at_a_time<T: Scalar>(
     matrix: &Csr<T>,
     parts: &Parts,
@@ -131,7 +133,7 @@ fn warps_at_a_time<T: Scalar>(
     Ok(cheapest.map_or(WARPS, |(_, warps)| warps))
 }
 
-/// Bytes of the arrays with values of `V`.
+/// Returns the bytes of the arrays with values of `V`.
 fn bytes_of<T, V>(parts: &[Arrangement<T>]) -> u128 {
     let sum = |count: fn(&Arrangement<T>) -> usize| parts.iter().map(count).sum::<usize>() as u128;
     let words = sum(|part| part.words.len());
@@ -141,7 +143,7 @@ fn bytes_of<T, V>(parts: &[Arrangement<T>]) -> u128 {
     4 * (numbers + WARPS as u128 * parts + 1) + 8 * (slices + 1 + parts + 1) + 2 * size_of::<V>() as u128 * words
 }
 
-/// `matrix` with its rows sorted and without duplicates, if it is not so; `with` is called with either.
+/// Calls `with` with `matrix`, or with a copy whose rows are sorted and free of duplicates if `matrix` is not so.
 fn in_order<T: Scalar, R>(matrix: &Csr<T>, with: impl FnOnce(&Csr<T>) -> Result<R, Error>) -> Result<R, Error> {
     let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
     if parallel::all(matrix.rows(), parallel::ROWS_AT_ONCE, &ascends) {
@@ -152,7 +154,8 @@ fn in_order<T: Scalar, R>(matrix: &Csr<T>, with: impl FnOnce(&Csr<T>) -> Result<
     with(&sorted)
 }
 
-/// Bytes that the arrays for `matrix` take with values of `V`. As long as the conversion, which it needs.
+/// Returns the bytes that the arrays for `matrix` take with values of `V`. Takes as long as the conversion, which it
+/// runs.
 ///
 /// # Errors
 /// When a row has more columns than a part may have, or memory runs out.
@@ -160,7 +163,7 @@ fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, size: PartSize) -> Result<u128
     in_order(matrix, |matrix| Ok(bytes_of::<T, V>(&arrange(matrix, size, size_of::<V>())?)))
 }
 
-/// The same in parts of [`PartSize::SYMMETRIC`]; none where a row does not fit into one.
+/// Returns the same for parts of [`PartSize::SYMMETRIC`]; `None` if a row does not fit into one.
 pub(in crate::format) fn bytes_if_possible<T: Scalar>(matrix: &Csr<T>) -> Result<Option<u128>, Error> {
     match predicted_bytes::<T, T>(matrix, PartSize::SYMMETRIC) {
         Err(Error::TooLarge { .. }) => Ok(None),
@@ -169,12 +172,12 @@ pub(in crate::format) fn bytes_if_possible<T: Scalar>(matrix: &Csr<T>) -> Result
 }
 
 impl<T: Scalar> ClusteredSymmetric<T> {
-    /// A matrix from its arrays. In parallel, O(places), and O(rows) on one thread.
+    /// Builds a matrix from its arrays. Runs in parallel in O(slots), and in O(rows) on one thread.
     ///
     /// # Errors
-    /// When an array has not the length that the others and the shape ask for, a row is at no position or at two, a column
-    /// is not below `columns`, a place has a column that its part has not, what is no row has an entry, two entries of a
-    /// step that stand for two are in the same column, or padding has a value.
+    /// When the length of an array contradicts the others or the shape, a row is missing or occurs twice, a column is
+    /// not below `columns`, a slot has a column outside its part, a position without a row has an entry, two entries of
+    /// a step that stand for two are in the same column, or padding has a value.
     #[allow(clippy::too_many_arguments, reason = "they are the arrays")]
     pub fn try_new(
         rows: usize,
@@ -222,7 +225,7 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         Ok(matrix)
     }
 
-    /// Checks the places of a part, and gives the number of its entries.
+    /// Checks the slots of a part and returns the number of its entries.
     fn check_part(&self, part: usize) -> Result<usize, String> {
         let most = self.part_size.elements(size_of::<T>());
         let count = self.elements_of(part);
@@ -236,13 +239,13 @@ impl<T: Scalar> ClusteredSymmetric<T> {
             let name = || format!("a place of position {}", self.first_of(part) + own);
             if column == NO_ENTRY {
                 if !same_bits(&[value], &[T::ZERO]) {
-                    return Err(format!("{} has no entry but the value {value}, expected 0", name()));
+                    return Err(format!("{} has no entry, but the value {value}, expected 0", name()));
                 }
                 continue;
             }
             let column = column as usize;
             if rows[own] == NO_ROW {
-                return Err(format!("{} has an entry, and there is no row", name()));
+                return Err(format!("{} has an entry, but no row", name()));
             }
             if column >= elements {
                 return Err(format!("{} is in column {column} of the {elements} of part {part}", name()));
@@ -256,11 +259,11 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         Ok(entries)
     }
 
-    /// Checks that what a block adds in a step goes to different sums.
+    /// Checks that the additions of a block within a step go to different sums.
     fn check_steps(&self, part: usize) -> Result<(), String> {
         let positions = self.rows_of(part).len();
         let mut last = filled(positions, usize::MAX).map_err(|error| error.to_string())?;
-        // Where each warp is: its slice, and the column of places.
+        // State of each warp: its slice, and the column of slots.
         let first = part * WARPS;
         let place_of = |slice: usize| self.slice_begins[slice] as usize;
         let mut slices: [Range<usize>; WARPS] = std::array::from_fn(|warp| self.slices_of_warp(first + warp));
@@ -278,12 +281,12 @@ impl<T: Scalar> ClusteredSymmetric<T> {
                     continue;
                 }
                 if place >= place_of(slices.start + 1) {
-                    // That slice ended in the step before.
+                    // That slice ended in the previous step.
                     let first = slices.start * ROWS - self.first_of(part);
                     (first..first + ROWS).try_for_each(|position| add(&mut last, position))?;
                     slices.start += 1;
                     if self.places_of(slices.start).is_empty() {
-                        return Err(format!("slice {} has no places, and one behind it has", slices.start));
+                        return Err(format!("slice {} has no places, but a later one has", slices.start));
                     }
                 }
                 let first = slices.start * ROWS - self.first_of(part);
@@ -298,12 +301,12 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         Ok(())
     }
 
-    /// The same matrix as `matrix`, in parts of this size; duplicates are summed, in their order. O(nnz) on one thread, to
-    /// find the parts, and in parallel O(nnz log(longest row)).
+    /// Converts `matrix`, in parts of this size; duplicates are summed, in their order. O(nnz) on one thread to find
+    /// the parts, and O(nnz log(longest row)) in parallel.
     ///
     /// # Errors
-    /// When the size contradicts itself, a row has more columns than a part may have, the arrays would be larger than
-    /// `limit` allows, or memory runs out.
+    /// When the size contradicts itself, a row has more columns than a part may have, the arrays would exceed `limit`,
+    /// or memory runs out.
     pub fn try_from_csr(matrix: &Csr<T>, part_size: PartSize, limit: FillLimit) -> Result<Self, Error> {
         if let Some(reason) = part_size.contradiction() {
             return Err(Error::structure(NAME, reason));
@@ -315,7 +318,7 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         })
     }
 
-    /// Puts the parts in one.
+    /// Concatenates the parts.
     fn from_parts(matrix: &Csr<T>, part_size: PartSize, parts: Vec<Arrangement<T>>) -> Result<Self, Error> {
         let sum = |count: fn(&Arrangement<T>) -> usize| parts.iter().map(count).sum::<usize>();
         let mut warp_begins = with_capacity(WARPS * parts.len() + 1)?;
@@ -329,7 +332,7 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         halo_begins.push(0);
         slice_begins.push(0);
         let (mut slices, mut width, mut most_elements) = (0, 0, 0);
-        // Each goes as soon as it has been copied.
+        // Each part is freed as soon as it has been copied.
         for part in parts {
             row_numbers.extend(part.row_numbers.iter());
             halo_columns.extend(part.halo.iter());
@@ -362,61 +365,61 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         })
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub(crate) fn parts(&self) -> usize {
         self.halo_begins.len() - 1
     }
 
-    /// The slices of a warp.
+    /// Returns the slices of a warp.
     fn slices_of_warp(&self, warp: usize) -> Range<usize> {
         self.warp_begins[warp] as usize..self.warp_begins[warp + 1] as usize
     }
 
-    /// The slices of a part.
+    /// Returns the slices of a part.
     fn slices_of(&self, part: usize) -> Range<usize> {
         self.warp_begins[part * WARPS] as usize..self.warp_begins[(part + 1) * WARPS] as usize
     }
 
-    /// The first position of a part.
+    /// Returns the first position of a part.
     fn first_of(&self, part: usize) -> usize {
         self.warp_begins[part * WARPS] as usize * ROWS
     }
 
-    /// The rows at the positions of a part.
+    /// Returns the rows at the positions of a part.
     fn rows_of(&self, part: usize) -> &[u32] {
         &self.row_numbers[self.first_of(part)..self.first_of(part + 1)]
     }
 
-    /// The columns of a part's halo.
+    /// Returns the columns of a part's halo.
     fn halo_of(&self, part: usize) -> &[u32] {
         &self.halo_columns[self.halo_begins[part] as usize..self.halo_begins[part + 1] as usize]
     }
 
-    /// Elements that a part has in shared memory.
+    /// Returns the number of elements that a part keeps in shared memory.
     fn elements_of(&self, part: usize) -> usize {
         2 * self.rows_of(part).len() + self.halo_of(part).len()
     }
 
-    /// The columns of places of a slice.
+    /// Returns the columns of slots of a slice.
     fn places_of(&self, slice: usize) -> Range<usize> {
         self.slice_begins[slice] as usize..self.slice_begins[slice + 1] as usize
     }
 
-    /// The places of a part, slice after slice: position, column and value.
+    /// Returns the slots of a part, slice by slice: position, column and value.
     fn places_in(&self, part: usize) -> impl Iterator<Item = (usize, u32, T)> + '_ {
         self.slices_of(part).zip((0..).step_by(ROWS)).flat_map(move |(slice, first)| {
             self.places_of(slice).flat_map(move |place| (0..ROWS).map(move |row| self.at(place, first, row)))
         })
     }
 
-    /// The place of a row of a slice in a column of places: position, column and value.
+    /// Returns the slot of a row of a slice in a column of slots: position, column and value.
     fn at(&self, place: usize, first: usize, row: usize) -> (usize, u32, T) {
         let (lane, half) = lane_of(row);
         let word = place * WORDS + lane;
         (first + row, self.local_columns[word] >> (16 * half) & NO_ENTRY, self.values[2 * word + half])
     }
 
-    /// The entries of a part and their images, as row, column and value.
+    /// Returns the entries of a part and their images, as row, column and value.
     fn entries_of(&self, part: usize) -> impl Iterator<Item = (u32, u32, T)> + '_ {
         let (rows, halo) = (self.rows_of(part), self.halo_of(part));
         let entries = self.places_in(part).filter(|&(_, column, _)| column != NO_ENTRY);
@@ -432,8 +435,8 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         })
     }
 
-    /// The same matrix in CSR, each row sorted by column. In parallel, O(nnz log(longest row)), and O(nnz) on one thread;
-    /// takes the memory of rows, columns and values beside it.
+    /// Converts the matrix to CSR, each row sorted by column. Runs in parallel in O(nnz log(longest row)), and in
+    /// O(nnz) on one thread; takes additional memory for rows, columns and values.
     ///
     /// # Errors
     /// When memory runs out.

@@ -1,4 +1,4 @@
-//! Clustered slices with pairs stored once: a block a part.
+//! Clustered slices with pairs stored once: one block per part.
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::clustered::NO_ENTRY;
@@ -48,7 +48,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(
     let done = parallel::map_items(pieces, &|(part, sums)| {
         let (rows, halo) = (matrix.rows_of(part), matrix.halo_of(part));
         let mut elements = with_capacity(rows.len() + halo.len())?;
-        // What is no row has no entry; and in a wide matrix, a row may have no element.
+        // Positions without a row have no entries; with fewer columns than rows, a row may have no element of x.
         elements.extend(rows.iter().map(|&row| x.get(row as usize).copied().unwrap_or(T::ZERO)));
         elements.extend(halo.iter().map(|&column| x[column as usize]));
         for (slice, first) in matrix.slices_of(part).zip((0..).step_by(ROWS)) {
@@ -61,7 +61,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(
     Ok(())
 }
 
-/// Adds the products of a slice's places, and of their images, with the elements of its part; its first row is at the
+/// Adds the products of a slice's slots, and of their images, with the elements of its part; its first row is at
 /// position `first`.
 fn add_slice<T: Scalar>(matrix: &ClusteredSymmetric<T>, slice: usize, first: usize, elements: &[T], sums: &mut [T]) {
     for place in matrix.places_of(slice) {

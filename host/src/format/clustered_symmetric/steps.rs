@@ -1,5 +1,5 @@
-//! Which warp multiplies which slice of a part, and an order of the entries in which no two that a block multiplies in the
-//! same step add to the same element of y.
+//! Assignment of the slices of a part to warps, and an order of the entries in which no two that a block multiplies in
+//! the same step add to the same element of y.
 
 use gpu_kernels::clustered::NO_ENTRY;
 use gpu_kernels::clustered_symmetric::WARPS as WARPS_OF_BLOCK;
@@ -8,73 +8,73 @@ use crate::error::Error;
 use crate::format::clustered::{ROWS, WORDS, lane_of};
 use crate::memory::{copy, filled, reserve, with_capacity, zeros};
 
-/// Warps of a block.
+/// Warps per block.
 pub(super) const WARPS: usize = WARPS_OF_BLOCK as usize;
 
-/// Bytes that shared memory gives to the lanes of a warp at a time.
+/// Bytes that shared memory delivers to the lanes of a warp at a time.
 const BYTES_AT_A_TIME: usize = 128;
 
-/// Entries of a row that are compared in a step, if one of them can be taken. With twice as many, 1 to 5 % fewer lanes wait
-/// for others' banks, and the search takes a quarter longer.
+/// Entries of a row that are compared per step, if one of them can be taken. With twice as many, 1 to 5 % fewer lanes
+/// wait for bank conflicts, and the search takes a quarter longer.
 const MOST_COMPARED: usize = 16;
 
-/// The entries of a part, row after row, those with the most first.
+/// The entries of a part, row by row, the longest rows first.
 pub(super) struct Rows {
     /// Positions, which are the columns that images are added to.
     positions: usize,
-    /// The entries of all rows before each, and all.
+    /// Number of entries of all rows before each row, then of all rows.
     begins: Vec<usize>,
-    /// The column, by its number in the part, and the place in the matrix of each entry.
+    /// Number in the part of each entry's column, and the entry's index in the matrix.
     entries: Vec<(u32, usize)>,
 }
 
-/// The places of a part, slice after slice.
+/// The slots of a part, slice by slice.
 pub(super) struct Assigned {
     /// Slices of each warp.
     pub warps: [u32; WARPS],
-    /// The slices in their order, by their numbers before that.
+    /// Slices in their order, by their previous numbers.
     pub slices: Vec<u32>,
-    /// Their widths.
+    /// Widths of the slices.
     pub widths: Vec<u32>,
-    /// Their words.
+    /// Words of the slices.
     pub words: Vec<u32>,
-    /// The place in the matrix of each value; where there is no entry, any.
+    /// Index in the matrix of each value; arbitrary where there is no entry.
     pub entries: Vec<usize>,
 }
 
-/// What is known of a position's sum.
+/// State of a position's sum.
 #[derive(Clone, Copy)]
 struct Sum {
-    /// The last step in which it gets something.
+    /// Last step that adds to it.
     last: u32,
-    /// Entries that the rows of active slices have left in its column.
+    /// Remaining entries of the active slices in its column.
     expected: u16,
 }
 
-/// What a step costs, in places: as many as are read while a block waits for a barrier.
+/// Cost of a step, in slots: the number read while a block waits at a barrier.
 const PLACES_OF_A_STEP: usize = 300;
 
-/// Warps of a part that may multiply at a time: all, or fewer where rows share most of their columns, because then most of
-/// them wait for others.
+/// Warps of a part that may multiply at a time: all, or fewer if rows share most of their columns, because most warps
+/// would then wait for others.
 pub(super) const WARPS_AT_A_TIME: [usize; 3] = [WARPS, WARPS / 2, WARPS / 4];
 
-/// A part whose entries get their steps, one after the other.
+/// A part whose entries are assigned to steps, one by one.
 struct Assignment {
-    /// Lanes whose elements come from shared memory at a time, a power of two: each has a bank of its own, or waits.
+    /// Lanes that shared memory serves at a time, a power of two: each lane uses a separate bank, or waits.
     banks: usize,
-    /// The slices that each warp has had, and has.
+    /// Slices that each warp has had so far, including the current one.
     slices: [Vec<u32>; WARPS],
-    /// The slice that each warp has, if it is not done.
+    /// Current slice of each warp, if it is not done.
     active: [Option<usize>; WARPS],
-    /// Entries that each row has left: the first of its own.
+    /// Number of remaining entries of each row: the first of its own.
     left: Vec<usize>,
-    /// The sum of each position.
+    /// Sum of each position.
     sums: Vec<Sum>,
-    /// Elements that each bank gives to the lanes that are served together.
+    /// Elements that each bank delivers to the lanes that are served together.
     given: Vec<u8>,
-    /// The words and places in the matrix of each slice.
+    /// Words of each slice and the indices in the matrix.
     places: Vec<(Vec<u32>, Vec<usize>)>,
-    /// Steps that it takes.
+    /// Number of steps.
     steps: u32,
 }
 
@@ -85,17 +85,17 @@ impl Rows {
         Ok(Self { positions, begins, entries: with_capacity(entries)? })
     }
 
-    /// Another entry of the row.
+    /// Adds an entry to the row.
     pub fn push(&mut self, column: u32, entry: usize) {
         self.entries.push((column, entry));
     }
 
-    /// The row has no more.
+    /// Ends the row.
     pub fn end_row(&mut self) {
         self.begins.push(self.entries.len());
     }
 
-    /// What the places cost with each of [`WARPS_AT_A_TIME`], where an element takes `element_bytes`.
+    /// Returns the costs with each of [`WARPS_AT_A_TIME`], where an element takes `element_bytes`.
     pub fn costs(&self, element_bytes: usize) -> Result<[usize; WARPS_AT_A_TIME.len()], Error> {
         let mut costs = [0; WARPS_AT_A_TIME.len()];
         for (cost, warps) in costs.iter_mut().zip(WARPS_AT_A_TIME) {
@@ -105,22 +105,22 @@ impl Rows {
         Ok(costs)
     }
 
-    /// The places, where an element takes `element_bytes` and `warps` warps multiply at a time. O(entries), but for rows
-    /// that wait.
+    /// Assigns slots, where an element takes `element_bytes` and `warps` warps multiply at a time. O(entries), except
+    /// for rows that wait.
     pub fn assign(self, element_bytes: usize, warps: usize) -> Result<Assigned, Error> {
         let positions = self.positions;
         Assignment::new(self, element_bytes, warps)?.finish(positions)
     }
 
-    /// Whether the entry of a row stands for its image as well.
+    /// Returns whether the entry of a row also stands for its image.
     fn has_image(&self, row: usize, column: u32) -> bool {
         (column as usize) < self.positions && column as usize != row
     }
 }
 
 impl Assignment {
-    /// Gives all entries their steps, in so many of the warps. In each step, the rows that can wait least come first, and
-    /// take what can wait least, or what does not keep others from shared memory.
+    /// Assigns all entries to steps, using `warps` of the warps. In each step, the most urgent rows come first, and
+    /// take their most urgent entry, or one that does not keep others from shared memory.
     fn new(mut rows: Rows, element_bytes: usize, warps: usize) -> Result<Self, Error> {
         let positions = rows.positions;
         rows.begins.resize(positions + 1, rows.entries.len());
@@ -142,7 +142,7 @@ impl Assignment {
         Ok(assignment)
     }
 
-    /// Places of all slices, and what the steps cost.
+    /// Returns the slots of all slices plus the cost of the steps.
     fn cost(&self) -> usize {
         let places: usize = self.places.iter().map(|(_, entries)| entries.len()).sum();
         places + self.steps as usize * PLACES_OF_A_STEP
@@ -159,7 +159,8 @@ impl Assignment {
                     continue;
                 }
                 let done = self.active[warp].take();
-                // Behind a slice without entries there is none with any: the rows with the most come first.
+                // After a slice without entries come only such slices, because the rows with the most entries come
+                // first.
                 if let Some(slice) = slices.next_if(|&slice| self.left[slice * ROWS] > 0) {
                     if let Some(done) = done {
                         // In this step, the warp adds its rows' own sums.
@@ -199,7 +200,7 @@ impl Assignment {
             step += 1;
         }
         self.steps = step;
-        // What has no entries goes behind the last.
+        // Slices without entries go behind the last.
         for slice in slices {
             reserve(&mut self.slices[WARPS - 1], 1)?;
             self.slices[WARPS - 1].push(slice as u32);
@@ -207,7 +208,7 @@ impl Assignment {
         Ok(())
     }
 
-    /// Gives a warp a slice.
+    /// Assigns a slice to a warp.
     fn open(&mut self, rows: &Rows, warp: usize, slice: usize) -> Result<(), Error> {
         reserve(&mut self.slices[warp], 1)?;
         self.slices[warp].push(slice as u32);
@@ -222,19 +223,19 @@ impl Assignment {
         Ok(())
     }
 
-    /// The first of the banks that a row's lane may ask for.
+    /// Returns the first of the banks that a row's lane may use.
     fn banks_of(&self, warp: usize, row: usize) -> usize {
         let (lane, half) = lane_of(row % ROWS);
         (2 * warp + half) * WORDS + (lane & !(self.banks - 1))
     }
 
-    /// Which of these a column is in.
+    /// Returns which of these banks a column is in.
     fn bank(&self, column: u32) -> usize {
         column as usize & (self.banks - 1)
     }
 
-    /// The entry that a row takes in a step, if one of those that it has left may be taken; `longest` is what the row that
-    /// has the most has left.
+    /// Returns the entry that a row takes in a step, if one of its remaining entries may be taken; `longest` is the
+    /// largest number of remaining entries of any row.
     fn best(&self, rows: &Rows, warp: usize, row: usize, step: u32, longest: usize) -> Option<usize> {
         let begin = rows.begins[row];
         let first_bank = self.banks_of(warp, row);
@@ -261,7 +262,7 @@ impl Assignment {
         best.map(|(_, place)| place)
     }
 
-    /// Puts an entry of a row into its place in this step, which is the last so far.
+    /// Stores an entry of a row in its slot of this step, which is the last so far.
     fn take(&mut self, rows: &mut Rows, warp: usize, row: usize, place: usize, step: u32) {
         let last = rows.begins[row] + self.left[row] - 1;
         rows.entries.swap(place, last);
@@ -281,7 +282,7 @@ impl Assignment {
         entries[value] = entry;
     }
 
-    /// Puts the slices in the order of their warps, and numbers positions by that.
+    /// Orders the slices by warp, and renumbers positions accordingly.
     fn finish(self, positions: usize) -> Result<Assigned, Error> {
         let Self { slices: of_warps, mut places, .. } = self;
         let warps = of_warps.each_ref().map(|slices| slices.len() as u32);

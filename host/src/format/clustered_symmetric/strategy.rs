@@ -1,4 +1,4 @@
-//! Clustered slices with pairs stored once: a block a part.
+//! Clustered slices with pairs stored once: one block per part.
 
 use cuda_std::launch::Launch;
 
@@ -17,16 +17,16 @@ use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 impl PartSize {
-    /// As [`DEFAULT`](Self::DEFAULT), but for the y of a part, which is in shared memory, too.
+    /// As [`DEFAULT`](Self::DEFAULT), with more memory for the y of a part, which is in shared memory, too.
     pub const SYMMETRIC: Self = Self { parts: 264, kilobytes: 112 };
 }
 
 impl Format {
-    /// Clustered slices with pairs stored once, in parts of [`PartSize::SYMMETRIC`], a block a part.
+    /// Clustered slices with pairs stored once, in parts of [`PartSize::SYMMETRIC`], one block per part.
     pub const CLUSTERED_SYMMETRIC: Self = Self::ClusteredSymmetric(PartSize::SYMMETRIC);
 }
 
-/// Clustered slices with pairs stored once: a block a part.
+/// Clustered slices with pairs stored once: one block per part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub PartSize);
 
@@ -64,7 +64,7 @@ impl strategy::Strategy for Strategy {
         self == other
     }
 
-    /// Two entries of one place would look like a pair's.
+    /// Two duplicate entries would look like a pair.
     fn looks_at_values(self) -> bool {
         true
     }
@@ -81,7 +81,7 @@ impl strategy::Strategy for Strategy {
         ClusteredSymmetric::try_from_csr(&matrix, self.0, limit)
     }
 
-    /// On the host: parts grow one after the other.
+    /// Converts on the host, because parts grow sequentially.
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
@@ -128,7 +128,7 @@ impl<T: Scalar, M: Memory> Storage<T, M> for ClusteredSymmetric<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for ClusteredSymmetric<T> {
-    /// By way of CSR: the entries of a row are at several places.
+    /// Converts to CSR first, because the entries of a row are scattered.
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         let matrix = self.to_csr()?;
         for row in 0..matrix.rows() {
@@ -164,7 +164,7 @@ impl<T: Scalar> HostStorage<T> for ClusteredSymmetric<T> {
         if matrix.most_elements() as u64 != u64::from(most_elements) {
             let most = matrix.most_elements();
             return Err(format!(
-                "a parameter says that a part has {most_elements} elements, the most of any is {most}"
+                "a parameter gives {most_elements} as the largest number of elements of a part, expected {most}"
             ));
         }
         Ok(matrix)

@@ -1,4 +1,4 @@
-//! What is stored once, in which order, and that it all comes back.
+//! Tests of the pairs, of the order of entries, and of the conversion back.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use super::*;
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
-/// Parts of 512 elements in float64: two slices, and 256 columns of others.
+/// Parts of 512 elements in float64: two slices, and 256 columns of the halo.
 const SMALL: PartSize = PartSize { parts: 1 << 20, kilobytes: 4 };
 
-/// The five points of a square grid; each point is coupled to itself by 4, and to its neighbours by what `value` gives
-/// for the two numbers.
+/// The five-point stencil of a square grid; each point is coupled to itself by 4, and to its neighbours by `value` of
+/// the two numbers.
 fn grid(side: usize, value: impl Fn(usize, usize) -> f64) -> Csr<f64> {
     let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for point in 0..side * side {
@@ -54,7 +54,7 @@ fn checked(matrix: &Csr<f64>, size: PartSize) -> ClusteredSymmetric<f64> {
     stored
 }
 
-/// Entries that have places.
+/// Number of slots with an entry.
 fn places(stored: &ClusteredSymmetric<f64>) -> usize {
     (0..stored.parts()).flat_map(|part| stored.places_in(part)).filter(|&(_, column, _)| column != NO_ENTRY).count()
 }
@@ -64,11 +64,11 @@ fn each_pair_in_a_part_is_stored_once() {
     let side = if cfg!(miri) { 9 } else { 61 };
     let matrix = grid(side, symmetric);
     let couplings = 4 * side * (side - 1);
-    // In one part, all pairs are inside, and nothing else is needed.
+    // In one part, all pairs are inside, and there is no halo.
     let stored = checked(&matrix, PartSize { parts: 1, kilobytes: 256 });
     assert_eq!((stored.parts(), stored.halo_columns().len()), (1, 0));
     assert_eq!(places(&stored), side * side + couplings / 2);
-    // In many parts, those across their borders are stored twice.
+    // In many parts, pairs across borders are stored twice.
     let stored = checked(&matrix, SMALL);
     let inside = |part: usize| {
         let rows: HashSet<u32> = stored.rows_of(part).iter().copied().collect();
@@ -83,7 +83,7 @@ fn each_pair_in_a_part_is_stored_once() {
 
 #[test]
 fn what_has_no_image_is_stored_for_itself() {
-    // By direction, and pairs that differ in a bit only.
+    // Values that depend on the direction, and pairs that differ in only one bit.
     for other in [
         |row: usize, column: usize| (row * 10_000 + column) as f64,
         |row: usize, column: usize| {
@@ -93,7 +93,7 @@ fn what_has_no_image_is_stored_for_itself() {
         let matrix = grid(20, other);
         let stored = checked(&matrix, PartSize { parts: 1, kilobytes: 256 });
         assert_eq!(places(&stored), matrix.nnz());
-        // All columns but the corners', and those, too, for they are in others' rows.
+        // All columns, because each has entries in other rows.
         assert_eq!(stored.halo_columns().len(), 400);
     }
     // Some pairs, and entries without any counterpart.
@@ -101,7 +101,7 @@ fn what_has_no_image_is_stored_for_itself() {
     let matrix = Csr::try_from_triplets(3, 3, &rows, &columns, &[5.0, 5.0, 6.0, 7.0, 8.0, 9.0]).unwrap();
     let stored = checked(&matrix, PartSize::SYMMETRIC);
     assert_eq!((places(&stored), &stored.halo_columns()[..]), (5, &[1, 2][..]));
-    // No matrix with other rows than columns has pairs.
+    // A matrix that is not square has no pairs.
     let matrix = Csr::try_from_triplets(2, 3, &[0, 1], &[1, 0], &[5.0, 5.0]).unwrap();
     assert_eq!(places(&checked(&matrix, PartSize::SYMMETRIC)), 2);
 }
@@ -110,11 +110,11 @@ fn what_has_no_image_is_stored_for_itself() {
 fn no_step_adds_to_an_element_twice_and_few_rows_wait() {
     let side = if cfg!(miri) { 9 } else { 61 };
     let matrix = grid(side, symmetric);
-    // `try_new` says so.
+    // `try_new` checks this.
     let stored = checked(&matrix, PartSize { parts: 1, kilobytes: 256 });
     let of_entries = places(&stored);
     assert!(stored.places() < of_entries + of_entries / 4 || cfg!(miri), "{} for {of_entries}", stored.places());
-    // A row and a column that are full, in one part: the pairs of the first row are all stored by the others.
+    // A full row and a full column, in one part: the other rows store all pairs of the first row.
     let count = 200;
     let others = 1..count as u32;
     let rows: Vec<u32> = others.clone().map(|_| 0).chain(others.clone()).collect();
@@ -152,11 +152,12 @@ fn a_row_with_more_columns_than_a_part_may_have() {
     };
     checked(&row(384), SMALL);
     let error = ClusteredSymmetric::try_from_csr(&row(385), SMALL, UNLIMITED).map(|_| ()).unwrap_err().to_string();
-    let says = "the number of columns of a row, for which a block needs shared memory, is 385, and the limit is 384";
+    let says =
+        "the number of columns of a row, which must fit the shared memory of a block, is 385, and the limit is 384";
     assert_eq!(error, says);
 }
 
-/// Columns of rows that are of the part, but have an entry without an image, take room that is only known when images are.
+/// Columns of the part's own rows that have an entry without an image take room that is only known once images are.
 #[test]
 fn a_part_that_needs_more_elements_than_it_seemed() {
     let side = 40;
@@ -171,5 +172,5 @@ fn sizes_that_contradict_themselves() {
     let matrix = grid(3, symmetric);
     let size = PartSize { parts: 0, kilobytes: 112 };
     let error = ClusteredSymmetric::try_from_csr(&matrix, size, UNLIMITED).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(error, "ClusteredSymmetric matrix: 0 parts of 112 KiB, expected at least 1 part of 1 to 256");
+    assert_eq!(error, "ClusteredSymmetric matrix: 0 parts of 112 KiB, expected at least 1 part of 1 to 256 KiB");
 }

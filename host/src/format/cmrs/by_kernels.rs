@@ -15,9 +15,9 @@ use crate::memory::{Buffer, Element, Memory};
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
-/// The same matrix as `matrix`, in CMRS. In the order by row, columns and values are taken over and nothing is
-/// allocated but the strips' offsets. In that by column it takes a second copy of the entries, and what sorting takes
-/// if the rows are not sorted.
+/// Converts `matrix` to CMRS. In the order by row, columns and values are reused, and only the strip offsets are
+/// allocated. The order by column takes a second copy of the entries, and the memory for sorting if the rows are not
+/// sorted.
 ///
 /// # Errors
 /// When there are more than 2^28 columns ([`MOST_COLUMNS`]), memory runs out, or the device fails.
@@ -31,10 +31,11 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     with_height(executor, matrix, height, order)
 }
 
-/// The same matrix as `matrix`, in CMRS with strips of any height from 1 to 16 rows.
+/// Converts `matrix` to CMRS with strips of any height from 1 to 16 rows.
 ///
 /// # Errors
-/// When the height is another, there are more than 2^28 columns ([`MOST_COLUMNS`]), memory runs out, or the device fails.
+/// When the height is outside that range, there are more than 2^28 columns ([`MOST_COLUMNS`]), memory runs out, or the
+/// device fails.
 pub fn with_height<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
@@ -60,7 +61,7 @@ pub fn with_height<T: Scalar, K: KernelExecutor>(
     Ok(Cmrs { rows, columns, stored, height, strip_offsets, words, values })
 }
 
-/// The rows of a valid matrix in CSR, and how many of them a strip has.
+/// The rows of a valid matrix in CSR, and their number per strip.
 #[derive(Clone, Copy)]
 struct Strips<'a, M: Memory> {
     rows: usize,
@@ -68,7 +69,7 @@ struct Strips<'a, M: Memory> {
     row_offsets: &'a Offsets<M>,
 }
 
-/// The words of the entries, in the place of their columns.
+/// Replaces the columns of the entries with words.
 fn by_row<K: KernelExecutor>(
     executor: &K,
     strips: Strips<'_, K::Memory>,
@@ -94,7 +95,7 @@ fn by_row<K: KernelExecutor>(
 /// Words and values.
 type Entries<K, T> = (Array<K, u32>, Array<K, T>);
 
-/// The entries with each strip ordered by column. The rows are sorted.
+/// Returns the entries with each strip ordered by column. The rows must be sorted.
 fn by_column<T: Scalar, K: KernelExecutor>(
     executor: &K,
     strips: Strips<'_, K::Memory>,
@@ -124,7 +125,7 @@ fn by_column<T: Scalar, K: KernelExecutor>(
     Ok((words, new_values))
 }
 
-/// Where each strip begins. The offsets must fit.
+/// Returns the strip offsets. They must fit.
 fn begins_of_strips<K: KernelExecutor, P: Offset + Element>(
     executor: &K,
     rows: usize,
@@ -147,8 +148,8 @@ fn begins_of_strips<K: KernelExecutor, P: Offset + Element>(
     Ok(strip_offsets)
 }
 
-/// The same matrix in CSR; the entries of a row are in the order that the strip has them. It takes a second copy of the
-/// entries, and before that 4 bytes a row.
+/// Converts the matrix to CSR; the entries of a row keep their order in the strip. It takes a second copy of the
+/// entries, and before that 4 bytes per row.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -157,7 +158,7 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
     matrix: Cmrs<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {
     let (rows, columns, stored) = (matrix.rows, matrix.columns, matrix.stored);
-    // As many bits for the rows as for the strips: both have offsets into the same number of entries.
+    // Offsets of rows are as wide as those of strips: both point into the same number of entries.
     let (row_offsets, column_indices, values) = match &matrix.strip_offsets {
         Offsets::Narrow(strips) => {
             let (offsets, columns, values) = row_by_row(executor, &matrix, strips)?;
@@ -216,7 +217,7 @@ mod tests {
     use super::*;
     use crate::executor::Emulated;
 
-    /// A matrix that needs them would have 2^32 places.
+    /// A matrix that needs wide offsets would have 2^32 slots.
     #[test]
     fn strips_may_have_wide_offsets() {
         let offsets = Offsets::from_lengths((0..90).map(|row| row * 7 % 40)).unwrap();
@@ -229,9 +230,9 @@ mod tests {
         matrix.strip_offsets = Offsets::Wide((0..strips).map(|strip| matrix.strip_offsets.get(strip) as u64).collect());
         assert!(into_csr(&Emulated::new(1), matrix.clone()).unwrap() == csr);
 
-        // As if a row's length had begun anew.
+        // As if the length of a row had wrapped around.
         matrix.stored += 1;
         let error = into_csr(&Emulated::new(1), matrix).unwrap_err().to_string();
-        assert!(error.contains(&format!("have {stored} entries together, expected {}", stored + 1)), "{error}");
+        assert!(error.contains(&format!("have {stored} entries in total, expected {}", stored + 1)), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What CMRS costs.
+//! Costs of CMRS.
 
 use gpu_kernels::cmrs::MOST_COLUMNS;
 
@@ -39,13 +39,13 @@ impl Costs for Strategy {
 }
 
 impl Strategy {
-    /// Rows of a strip.
+    /// Returns the rows per strip.
     fn height<V: Scalar>(self, analysis: &Analysis) -> usize {
         self.0.rows::<V>(analysis.rows, analysis.nnz)
     }
 }
 
-/// Steps of all strips that are `height` rows high.
+/// Returns the steps of all strips that are `height` rows high.
 fn strip_steps(analysis: &Analysis, height: usize) -> usize {
     let place = HEIGHTS.iter().position(|&known| known == height);
     place.map_or(analysis.nnz.div_ceil(crate::device::WARP_LANES), |place| analysis.sums.strip_steps[place])

@@ -22,40 +22,39 @@ use crate::real::Scalar;
 pub use by_kernels::{into_csr, with_height};
 pub(crate) use strategy::Strategy;
 
-/// How many rows a strip has.
+/// Number of rows per strip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StripHeight {
-    /// As many as it takes to keep a warp busy, by the paper's traffic model (eq. 5.1): the least power of two for
-    /// which a warp moves at most 1.1 times the bytes that it needs. At most [`LARGEST_HEIGHT`]
-    /// rows of 4-byte values and half as many of 8-byte ones, because the partial sums limit how many warps a GPU
-    /// holds (§6.3).
+    /// As many as keep a warp busy, by the paper's traffic model (eq. 5.1): the smallest power of two for which a warp
+    /// moves at most 1.1 times the bytes that it needs. At most [`LARGEST_HEIGHT`] rows of 4-byte values and half as
+    /// many of 8-byte values, because the partial sums limit the number of resident warps (§6.3).
     #[default]
     ByTraffic,
     /// The same for every matrix.
     Rows(StripRows),
 }
 
-/// A number of rows that a strip can have, from 1 to [`LARGEST_HEIGHT`].
+/// A valid number of rows per strip, from 1 to [`LARGEST_HEIGHT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StripRows(u8);
 
 impl StripRows {
-    /// So many rows; none where a strip cannot have them.
+    /// Creates a number of rows, or returns `None` if a strip cannot have that many.
     pub const fn new(rows: u32) -> Option<Self> {
         if rows >= 1 && rows <= LARGEST_HEIGHT { Some(Self(rows as u8)) } else { None }
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Bytes that a warp moves over bytes that it needs, at most, in strips of automatic height.
+/// Largest ratio of the bytes that a warp moves to the bytes that it needs, in strips of automatic height.
 pub const LARGEST_OVERHEAD: f64 = 1.1;
 
-/// Bytes of partial sums for each thread, at most, in strips of automatic height: every GPU since Turing holds all
-/// its threads with that many.
+/// Largest number of bytes of partial sums per thread in strips of automatic height: with these, every GPU since Turing
+/// holds its maximum number of threads.
 const PARTIAL_SUM_BYTES: usize = 64;
 
 impl StripHeight {
@@ -70,7 +69,7 @@ impl StripHeight {
     /// 16 rows, the most that 4 bits can count.
     pub const H16: Self = Self::Rows(StripRows::new(16).unwrap());
 
-    /// The number of rows, for a matrix of so many rows and entries with values of `T`.
+    /// Returns the number of rows, for a matrix of `rows` rows and `nnz` entries with values of `T`.
     pub fn rows<T: Scalar>(self, rows: usize, nnz: usize) -> usize {
         match self {
             Self::ByTraffic => {
@@ -85,65 +84,65 @@ impl StripHeight {
     }
 }
 
-/// Bytes that a warp moves over bytes that it needs (§5, eq. 5.1) for strips of `height` rows of `mean` entries, when
-/// memory comes in segments of `segment` bytes and a number has `width`.
+/// Returns the ratio of the bytes that a warp moves to the bytes that it needs (§5, eq. 5.1), for strips of `height`
+/// rows of `mean` entries, memory segments of `segment` bytes, and numbers of `width` bytes.
 ///
-/// Segments of 128 bytes fit 4-byte values, 256 bytes 8-byte ones (§6.5): what a warp reads at a time.
+/// Segments of 128 bytes fit 4-byte values, 256 bytes 8-byte values (§6.5): what a warp reads at a time.
 pub fn overhead(height: usize, mean: f64, segment: usize, width: usize) -> f64 {
     1.0 + (segment as f64 - width as f64) / (height as f64 * mean * width as f64)
 }
 
-/// How the entries of a strip are ordered.
+/// Order of the entries of a strip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StripOrder {
-    /// By column, and those of one column by row, so that lanes read neighbouring elements of x: what the paper
-    /// recommends (§6.3). An order that a row had before is lost.
+    /// By column, and within a column by row, so that lanes read neighbouring elements of x, as the paper recommends
+    /// (§6.3). The original order within a row is lost.
     #[default]
     ByColumn,
-    /// Row after row, as CSR has them.
+    /// Row by row, as in CSR.
     ByRow,
 }
 
 storage! {
-    /// A sparse matrix in compressed multirow storage: strips of a few neighbouring rows each, whose entries lie
-    /// together. A word for each entry holds its column and its row in the strip. A strip's entries may be in any
-    /// order, but those of one row and column keep theirs.
+    /// A sparse matrix in compressed multirow storage: strips of a few neighbouring rows each, whose entries are stored
+    /// together. A word per entry holds its column and its row in the strip. A strip's entries may be in any order, but
+    /// those of one row and column keep theirs.
     pub struct Cmrs {
         parameters {
-            /// Rows of a strip; the last strip may have fewer.
+            /// Rows per strip; the last strip may have fewer.
             height: usize,
         }
         offsets {
-            /// Where each strip begins.
+            /// Offset of each strip.
             strip_offsets,
         }
         arrays {
             /// Column and row in the strip of each entry, packed by [`pack`].
             words: u32,
-            /// The value of each entry.
+            /// Value of each entry.
             values: T,
         }
     }
 }
 
-/// Bytes that the CMRS arrays take. Cannot overflow.
+/// Returns the bytes of the CMRS arrays. Cannot overflow.
 pub(crate) fn cmrs_bytes<T>(rows: usize, nnz: usize, height: usize) -> u128 {
     let offsets = (rows.div_ceil(height) as u128 + 1) * Offsets::width_for(nnz as u128) as u128;
     nnz as u128 * (4 + size_of::<T>() as u128) + offsets
 }
 
-/// Whether an entry with this word can be in a strip of so many rows.
+/// Returns whether an entry with this word can be in a strip of `height` rows.
 pub(super) fn fits(word: u32, height: usize, columns: usize) -> bool {
     (row_in_strip(word) as usize) < height && (column_of(word) as usize) < columns
 }
 
-/// What is said where it cannot.
+/// Returns the message for a word that does not fit.
 pub(super) fn misplaced(strip: usize, place: usize, word: u32, height: usize, columns: usize) -> String {
     let (row, column) = (row_in_strip(word), column_of(word));
-    format!("word {place} is of row {row} of the {height} of strip {strip}, and of column {column} of {columns}")
+    format!("word {place} is in row {row} of the {height} of strip {strip}, and in column {column} of {columns}")
 }
 
-/// Checks that the words have bits enough for the columns.
+/// Checks that the words have enough bits for the columns.
 pub(crate) fn check_columns(columns: usize, limit: u32) -> Result<(), Error> {
     if columns > limit as usize {
         let what = "number of columns of a CMRS matrix";
@@ -152,7 +151,7 @@ pub(crate) fn check_columns(columns: usize, limit: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that the words have bits enough for the rows of a strip.
+/// Checks that the words have enough bits for the rows of a strip.
 pub(crate) fn check_height(height: usize) -> Result<(), Error> {
     if !(1..=LARGEST_HEIGHT as usize).contains(&height) {
         let reason = format!("strips of {height} rows, expected 1 to {LARGEST_HEIGHT}");
@@ -162,11 +161,11 @@ pub(crate) fn check_height(height: usize) -> Result<(), Error> {
 }
 
 impl<T: Scalar> Cmrs<T> {
-    /// A matrix from its arrays. In parallel, O(rows + nnz).
+    /// Builds a matrix from its arrays. Runs in parallel in O(rows + nnz).
     ///
     /// # Errors
-    /// When strips have not 1 to 16 rows, there are more than 2^28 columns, the arrays contradict each other or the
-    /// shape, or an entry is in a row or a column that is not there.
+    /// When strips do not have 1 to 16 rows, there are more than 2^28 columns, the arrays contradict each other or the
+    /// shape, or an entry is outside the matrix.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -193,8 +192,8 @@ impl<T: Scalar> Cmrs<T> {
         Ok(Self { rows, columns, stored, height, strip_offsets, words, values })
     }
 
-    /// The same matrix as `matrix`, in CMRS. Columns and values are taken over and changed in place. In parallel,
-    /// O(rows + nnz), and O(nnz log(largest strip)) for the order by column.
+    /// Converts `matrix` to CMRS. Columns and values are reused and changed in place. Runs in parallel in O(rows +
+    /// nnz), or O(nnz log(largest strip)) for the order by column.
     ///
     /// # Errors
     /// When there are more than 2^28 columns ([`MOST_COLUMNS`]).
@@ -203,10 +202,10 @@ impl<T: Scalar> Cmrs<T> {
         Self::try_with_height(matrix, height, order)
     }
 
-    /// [`try_from_csr`](Self::try_from_csr) with strips of any height from 1 to 16 rows ([`LARGEST_HEIGHT`]).
+    /// Same as [`try_from_csr`](Self::try_from_csr), with strips of any height from 1 to 16 rows ([`LARGEST_HEIGHT`]).
     ///
     /// # Errors
-    /// When the height is another, and as above.
+    /// When the height is outside that range, and as above.
     pub fn try_with_height(matrix: Csr<T>, height: usize, order: StripOrder) -> Result<Self, Error> {
         check_height(height)?;
         check_columns(matrix.columns(), MOST_COLUMNS)?;
@@ -224,7 +223,7 @@ impl<T: Scalar> Cmrs<T> {
                 }
                 if order == StripOrder::ByColumn {
                     let range = row_offsets.get(strip.start) - base..row_offsets.get(strip.end) - base;
-                    // A word orders by column first.
+                    // Words are ordered by column first.
                     sorter.sort(&mut words[range.clone()], &mut values[range])?;
                 }
             }
@@ -236,13 +235,13 @@ impl<T: Scalar> Cmrs<T> {
         Ok(Self { rows, columns, stored, height, strip_offsets, words, values })
     }
 
-    /// The entries of a strip as words and values, in the order in which they are stored.
+    /// Returns the entries of a strip as words and values, in storage order.
     fn entries(&self, strip: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         let range = self.strip_offsets.get(strip)..self.strip_offsets.get(strip + 1);
         self.words[range.clone()].iter().copied().zip(self.values[range].iter().copied())
     }
 
-    /// Calls `visit` with row, column and value of each entry, in the order in which they are stored.
+    /// Calls `visit` with row, column and value of each entry, in storage order.
     pub(super) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
         for strip in 0..self.strip_offsets.len() - 1 {
             for (word, value) in self.entries(strip) {
@@ -251,9 +250,9 @@ impl<T: Scalar> Cmrs<T> {
         }
     }
 
-    /// The same matrix in CSR. Words and values are taken over and changed in place; in parallel, O(rows + nnz). The
-    /// entries of a row are in the order that the strip has them: after [`StripOrder::ByRow`] in the one that they
-    /// once had, after [`StripOrder::ByColumn`] as after [`Csr::sort_rows`].
+    /// Converts the matrix to CSR. Words and values are reused and changed in place; runs in parallel in O(rows + nnz).
+    /// The entries of a row keep their order in the strip: after [`StripOrder::ByRow`] their original order, after
+    /// [`StripOrder::ByColumn`] that of [`Csr::sort_rows`].
     ///
     /// # Errors
     /// When memory runs out.
@@ -289,7 +288,7 @@ impl<T: Scalar> Cmrs<T> {
     }
 }
 
-/// Row offsets of strips, from the words of each strip's entries. In parallel.
+/// Computes the row offsets, given the words of each strip's entries. Runs in parallel.
 ///
 /// # Errors
 /// When memory runs out.
@@ -307,7 +306,7 @@ pub(super) fn count_rows<W: Iterator<Item = u32>>(
     Offsets::from_lengths(lengths.iter().copied())
 }
 
-/// Whole strips of that height, together about as many rows as one thread handles at a time.
+/// Returns the rows of whole strips of this height that a thread handles at a time.
 fn rows_at_once(height: usize) -> usize {
     ROWS_AT_ONCE / height * height
 }
@@ -360,7 +359,7 @@ mod tests {
 
     #[test]
     fn strips_keep_or_sort_the_order_within_rows() {
-        // Columns in no order, and one of them twice.
+        // Columns in no order, one of them twice.
         let matrix =
             || Csr::try_new(3, 9, vec![0u32, 4, 4, 6], vec![7, 2, 7, 0, 8, 1], vec![1., 2., 3., 4., 5., 6.]).unwrap();
         let mut sorted = matrix();

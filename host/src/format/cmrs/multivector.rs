@@ -18,19 +18,19 @@ use crate::spmv::{HostOperands, update};
 
 /// Strips of rows with or without padding.
 pub(crate) struct Strips<'a, T: Scalar, M: Memory> {
-    /// Rows of a strip.
+    /// Rows per strip.
     pub height: usize,
-    /// Whether there are places without an entry.
+    /// Whether there are slots without an entry.
     pub padded: bool,
-    /// Where each strip begins.
+    /// Offset of each strip.
     pub offsets: &'a Offsets<M>,
     /// Column and row in the strip of each entry.
     pub words: &'a M::Buffer<u32>,
-    /// The value of each entry.
+    /// Value of each entry.
     pub values: &'a M::Buffer<T>,
 }
 
-/// The launch of one tile of Y ← α A X + β Y.
+/// Returns the launch for one tile of Y ← α A X + β Y.
 pub(crate) fn launch<T: Scalar, M: Memory>(
     strips: Strips<'_, T, M>,
     arguments: Arguments<T>,
@@ -64,13 +64,14 @@ pub(crate) fn launch<T: Scalar, M: Memory>(
     Launch { grid, call }
 }
 
-/// A grid with a group of lanes for each strip, and partial sums for each thread.
+/// Returns a grid with a group of lanes per strip, and partial sums per thread.
 fn grid<T>(rows: usize, height: usize, tile: Tile, device: &Device) -> Grid {
     let threads = rows.div_ceil(height) * tile.lanes as usize;
     grid_of_warps(device, threads.div_ceil(WARP_LANES), height * WARP_LANES * size_of::<T>())
 }
 
-/// Multiplies with several vectors in row-major layout on the CPU, in parallel: `entries` gives a strip's words and values.
+/// Multiplies with several vectors in row-major layout on the CPU, in parallel: `entries` returns a strip's words and
+/// values.
 pub(crate) fn multiply_on_cpu<T: Scalar, I: Iterator<Item = (u32, T)>>(
     height: usize,
     vectors: usize,

@@ -1,4 +1,4 @@
-//! CMRS: one warp a strip of rows, with partial sums in shared memory.
+//! CMRS: one warp per strip of rows, with partial sums in shared memory.
 
 use cuda_std::Global;
 use cuda_std::launch::{Call, Grid, Launch};
@@ -12,14 +12,14 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
-/// Mean row length from which on strips are read from whole cache lines on (§6.3).
+/// Mean row length from which strips are read from cache line boundaries (§6.3).
 const ALIGNED_FROM_MEAN: usize = 32;
 
-/// Strips that a CPU thread takes at a time, at least.
+/// Least number of strips per CPU task.
 pub(crate) const STRIPS_AT_ONCE: usize = 64;
 
-/// A grid for work of unequal length, with a warp for each piece and this many bytes of shared memory for each warp:
-/// blocks are of the usual size, or as large as [`ALWAYS_SHARED_BYTES`] allow.
+/// Returns a grid for work of unequal length, with a warp per piece and `bytes_per_warp` bytes of shared memory per
+/// warp: blocks have the usual size, or the largest that [`ALWAYS_SHARED_BYTES`] allows.
 pub(crate) fn grid_of_warps(device: &Device, work: usize, bytes_per_warp: usize) -> Grid {
     let usual = device.tuning.threads_per_block() as usize / WARP_LANES;
     let warps = usual.min(ALWAYS_SHARED_BYTES as usize / bytes_per_warp);

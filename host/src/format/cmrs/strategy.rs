@@ -1,4 +1,4 @@
-//! CMRS: one warp a strip of rows.
+//! CMRS: one warp per strip of rows.
 
 use cuda_std::launch::Launch;
 
@@ -17,12 +17,12 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
-/// CMRS: one warp a strip of rows.
+/// CMRS: one warp per strip of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub StripHeight);
 
 const HEIGHT: Key<Strategy> = Key {
-    parameter: Parameter { name: "height", about: "rows of a strip", expected: "a number from 1 to 16" },
+    parameter: Parameter { name: "height", about: "rows per strip", expected: "a number from 1 to 16" },
     get: |strategy| match strategy.0 {
         StripHeight::ByTraffic => None,
         StripHeight::Rows(rows) => Some(rows.get().to_string()),

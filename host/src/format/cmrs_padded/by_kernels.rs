@@ -12,14 +12,14 @@ use crate::memory::Buffer;
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
-/// Entries that a warp takes in one step.
+/// Entries that a warp takes per step.
 const STEP: u32 = 32;
 
-/// The same matrix as `matrix`, in padded CMRS. The workspace is 4 bytes for each strip of 16 rows.
+/// Converts `matrix` to padded CMRS. The workspace is 4 bytes per strip of 16 rows.
 ///
 /// # Errors
-/// When there are 2^28 columns or more; when the arrays would be larger than `limit` allows, before they are
-/// allocated; when memory runs out, or the device fails.
+/// When there are 2^28 columns or more; when the arrays would exceed `limit`, before they are allocated; when memory
+/// runs out, or the device fails.
 pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -63,13 +63,13 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
             words: words.global_mut(),
             new_values: values.global_mut(),
         };
-        // SAFETY: the matrix is valid, its columns were checked, and the strips have the places that its rows need.
+        // SAFETY: the matrix is valid, its columns were checked, and the strips have the slots that its rows need.
         unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
     }))?;
     Ok(CmrsPadded { rows, columns, stored, strip_offsets, words, values })
 }
 
-/// The same matrix in CSR. The workspace is 4 bytes a row, before the entries are allocated.
+/// Converts the matrix to CSR. The workspace is 4 bytes per row, before the entries are allocated.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -120,7 +120,7 @@ mod tests {
     use crate::executor::Emulated;
     use crate::format::Offsets;
 
-    /// A matrix that needs them would have 2^32 places.
+    /// A matrix that needs wide offsets would have 2^32 slots.
     #[test]
     fn strips_may_have_wide_offsets() {
         let offsets = Offsets::from_lengths((0..90).map(|row| row * 7 % 40)).unwrap();
@@ -133,9 +133,9 @@ mod tests {
         matrix.strip_offsets = Offsets::Wide((0..strips).map(|strip| matrix.strip_offsets.get(strip) as u64).collect());
         assert!(into_csr(&Emulated::new(1), matrix.clone()).unwrap() == csr);
 
-        // As if a row's length had begun anew.
+        // As if the length of a row had wrapped around.
         matrix.stored += 1;
         let error = into_csr(&Emulated::new(1), matrix).unwrap_err().to_string();
-        assert!(error.contains(&format!("have {stored} entries together, expected {}", stored + 1)), "{error}");
+        assert!(error.contains(&format!("have {stored} entries in total, expected {}", stored + 1)), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What CMRS with padding costs.
+//! Costs of CMRS with padding.
 
 use gpu_kernels::cmrs::{BUFFERS, MOST_COLUMNS, PADDED_HEIGHT};
 
@@ -9,7 +9,7 @@ use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored, flat_sectors};
 use crate::select::machine::Machine;
 
-/// Places of a step.
+/// Slots per step.
 const STEP_PLACES: u128 = 32;
 
 impl Costs for Strategy {

@@ -21,59 +21,60 @@ use crate::real::Scalar;
 pub use by_kernels::from_csr;
 pub(crate) use strategy::Strategy;
 
-/// Rows of a strip.
+/// Rows per strip.
 const HEIGHT: usize = PADDED_HEIGHT as usize;
 
-/// Strips that one thread handles at a time in conversions.
+/// Strips per task in conversions.
 const STRIPS_AT_ONCE: usize = 256;
 
-/// Entries that a warp takes in one step.
+/// Entries that a warp takes per step.
 const STEP: usize = 32;
 
-/// Entries of one row that a warp can take in one step: one for each of the row's partial sums.
+/// Entries of one row that a warp can take per step: one per partial sum of the row.
 const ROW_STEP: usize = BUFFERS as usize;
 
 storage! {
-    /// A sparse matrix in compressed multirow storage, padded for a kernel that keeps [`BUFFERS`] partial sums of each
-    /// row instead of 32: strips of [`PADDED_HEIGHT`] rows, each a whole number of steps of 32 places. Place l of a
-    /// step goes to partial sum l mod [`BUFFERS`], and no two places of a step go to the same one of the same row.
+    /// A sparse matrix in compressed multirow storage, padded for a kernel that keeps [`BUFFERS`] partial sums per row
+    /// instead of 32: strips of [`PADDED_HEIGHT`] rows, each a whole number of steps of 32 slots. Slot l of a step goes
+    /// to partial sum l mod [`BUFFERS`], and no two slots of a step go to the same partial sum of the same row.
     ///
     /// The entries of a strip are dealt out row by row: one to each partial sum of the first step, of the second, and
     /// so on, then round again until no entry is left. So a row's entries are spread evenly over its partial sums, and
-    /// the steps are as few as can be: enough for all entries, 32 a step, and for those of the longest row, 8 a step.
+    /// the number of steps is minimal: enough for all entries, 32 per step, and for those of the longest row, 8 per
+    /// step.
     pub struct CmrsPadded {
         parameters {}
         offsets {
-            /// Where each strip begins: multiples of 32.
+            /// Offset of each strip: multiples of 32.
             strip_offsets,
         }
         arrays {
-            /// Column and row in the strip of each place, packed by [`pack`]; [`PADDING`] where there is no entry.
+            /// Column and row in the strip of each slot, packed by [`pack`]; [`PADDING`] where there is no entry.
             words: u32,
-            /// The value of each place; 0 where there is no entry.
+            /// Value of each slot; 0 where there is no entry.
             values: T,
         }
     }
 }
 
-/// Bytes that the padded CMRS arrays take with so many places.
+/// Returns the bytes of the padded CMRS arrays with `places` slots.
 pub(crate) fn padded_bytes_of_places<T>(rows: usize, places: u128) -> u128 {
     let offsets = (rows.div_ceil(HEIGHT) as u128 + 1) * Offsets::width_for(places) as u128;
     places * (4 + size_of::<T>() as u128) + offsets
 }
 
-/// Bytes that the padded CMRS arrays of `matrix` take with values of `V`. Cannot overflow; O(rows).
+/// Returns the bytes that the padded CMRS arrays of `matrix` take with values of `V`. Cannot overflow; O(rows).
 pub(super) fn padded_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
     let strips = 0..matrix.rows().div_ceil(HEIGHT);
     padded_bytes_of_places::<V>(matrix.rows(), strips.map(|strip| (STEP * steps(matrix, strip)) as u128).sum())
 }
 
-/// The rows of a strip.
+/// Returns the rows of a strip.
 fn rows_of(strip: usize, rows: usize) -> Range<usize> {
     strip * HEIGHT..rows.min((strip + 1) * HEIGHT)
 }
 
-/// Steps of a strip: enough for all its entries, and for those of its longest row.
+/// Returns the steps of a strip: enough for all its entries, and for those of its longest row.
 fn steps<T: Scalar>(matrix: &Csr<T>, strip: usize) -> usize {
     let rows = rows_of(strip, matrix.rows());
     let entries = matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start);
@@ -84,15 +85,15 @@ fn steps<T: Scalar>(matrix: &Csr<T>, strip: usize) -> usize {
     padded_strip_steps(entries, longest)
 }
 
-/// Steps of a strip of so many entries, and of so many in its longest row.
+/// Returns the steps of a strip with `entries` entries, `longest` of them in its longest row.
 pub(crate) fn padded_strip_steps(entries: usize, longest: usize) -> usize {
     entries.div_ceil(STEP).max(longest.div_ceil(ROW_STEP))
 }
 
-/// The places of a strip of so many steps, in the order in which its entries are dealt out.
+/// Returns the slots of a strip of `steps` steps, in the order in which its entries are dealt out.
 ///
-/// Entries of one row that follow each other never meet in a step at the same partial sum: that place comes up again
-/// only after all [`ROW_STEP`] partial sums of all steps, and no row has more entries than those.
+/// Two entries of one row never share a partial sum in a step: its slots recur only after all [`ROW_STEP`] partial sums
+/// of all steps, and no row has more entries than those.
 fn places(steps: usize) -> impl Iterator<Item = usize> {
     (0..STEP / ROW_STEP).flat_map(move |round| {
         (0..steps).flat_map(move |step| (0..ROW_STEP).map(move |buffer| step * STEP + round * ROW_STEP + buffer))
@@ -100,12 +101,12 @@ fn places(steps: usize) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Scalar> CmrsPadded<T> {
-    /// A matrix from its arrays. In parallel, O(rows + places).
+    /// Builds a matrix from its arrays. Runs in parallel in O(rows + slots).
     ///
     /// # Errors
-    /// When there are 2^28 columns or more, the arrays contradict each other or the shape, an entry is in a row or a
-    /// column that is not there, a strip has other steps than its entries take, they are not dealt out row after row,
-    /// or padding has a value.
+    /// When there are 2^28 columns or more, the arrays contradict each other or the shape, an entry is outside the
+    /// matrix, the number of steps of a strip is not minimal, its entries are not dealt out row by row, or padding has
+    /// a value.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -124,7 +125,7 @@ impl<T: Scalar> CmrsPadded<T> {
         Ok(matrix)
     }
 
-    /// Checks a strip, and gives its number of entries.
+    /// Checks a strip and returns its number of entries.
     fn check_strip(&self, strip: usize) -> Result<usize, String> {
         let height = rows_of(strip, self.rows).len();
         let (begin, end) = (self.strip_offsets.get(strip), self.strip_offsets.get(strip + 1));
@@ -138,7 +139,10 @@ impl<T: Scalar> CmrsPadded<T> {
             let word = self.words[place];
             if word == PADDING {
                 if !same_bits(&[self.values[place]], &[T::ZERO]) {
-                    return Err(format!("place {place} has no entry but the value {}, expected 0", self.values[place]));
+                    return Err(format!(
+                        "place {place} has no entry, but the value {}, expected 0",
+                        self.values[place]
+                    ));
                 }
                 last_row = HEIGHT;
                 continue;
@@ -148,7 +152,7 @@ impl<T: Scalar> CmrsPadded<T> {
             }
             let row = row_in_strip(word) as usize;
             if row < last_row {
-                return Err(format!("place {place} has an entry that comes too late in its strip"));
+                return Err(format!("place {place} has an entry out of order in its strip"));
             }
             last_row = row;
             lengths[row] += 1;
@@ -161,11 +165,11 @@ impl<T: Scalar> CmrsPadded<T> {
         Err(format!("strip {strip} has {} places, expected {}", end - begin, STEP * steps))
     }
 
-    /// The same matrix as `matrix`, in padded CMRS. In parallel, O(rows + places).
+    /// Converts `matrix` to padded CMRS. Runs in parallel in O(rows + slots).
     ///
     /// # Errors
-    /// When there are 2^28 columns or more, or the arrays would be larger than `limit` allows, or cannot be
-    /// allocated; nothing is allocated then.
+    /// When there are 2^28 columns or more, or the arrays would exceed `limit`, or cannot be allocated; nothing is then
+    /// allocated.
     pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
         check_columns(matrix.columns(), MOST_COLUMNS - 1)?;
         let bytes = padded_bytes::<T, T>(matrix);
@@ -201,7 +205,7 @@ impl<T: Scalar> CmrsPadded<T> {
         Ok(Self { rows, columns, stored, strip_offsets, words, values })
     }
 
-    /// The entries of a strip as words and values, row after row, in the order that CSR has them.
+    /// Returns the entries of a strip as words and values, row by row, in the order of CSR.
     fn entries(&self, strip: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         let range = self.strip_offsets.get(strip)..self.strip_offsets.get(strip + 1);
         places(range.len() / STEP)
@@ -209,7 +213,7 @@ impl<T: Scalar> CmrsPadded<T> {
             .take_while(|&(word, _)| word != PADDING)
     }
 
-    /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR has them.
+    /// Calls `visit` with row, column and value of each entry; a row's entries come in the order of CSR.
     pub(super) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
         for strip in 0..self.strip_offsets.len() - 1 {
             for (word, value) in self.entries(strip) {
@@ -218,7 +222,7 @@ impl<T: Scalar> CmrsPadded<T> {
         }
     }
 
-    /// The same matrix in CSR, every entry in its old place. In parallel, O(rows + places).
+    /// Converts the matrix to CSR, with the entries in their original order. Runs in parallel in O(rows + slots).
     ///
     /// # Errors
     /// When memory runs out.
@@ -241,7 +245,7 @@ impl<T: Scalar> CmrsPadded<T> {
 mod tests {
     use super::*;
 
-    /// A matrix with rows of the given lengths, its values 1, 2, 3 and so on.
+    /// A matrix with rows of the given lengths, and values 1, 2, 3 and so on.
     fn with_rows(lengths: &[usize]) -> Csr<f64> {
         let offsets = Offsets::from_lengths(lengths.iter().copied()).unwrap();
         let nnz: usize = lengths.iter().sum();
@@ -249,7 +253,7 @@ mod tests {
         Csr::try_new(lengths.len(), 9, offsets, (0..nnz).map(|entry| entry as u32 % 9).collect(), values).unwrap()
     }
 
-    /// What the kernel relies on: among the lanes of a step that share partial sums, all rows differ.
+    /// Checks what the kernel relies on: among the lanes of a step that share partial sums, all rows differ.
     fn check_steps(matrix: &CmrsPadded<f64>) {
         for (step, words) in matrix.words().as_chunks::<STEP>().0.iter().enumerate() {
             for buffer in 0..ROW_STEP {
@@ -311,7 +315,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "131,072 rows")]
     fn padding_beyond_the_limit_is_refused() {
-        // One entry a strip, which takes a step of 32 places: 5 times CSR.
+        // One entry per strip, which takes a step of 32 slots: 5 times CSR.
         let lengths: Vec<usize> = (0..1 << 17).map(|row| usize::from(row % HEIGHT == 3)).collect();
         let matrix = with_rows(&lengths);
         let bytes = 8192 * 32 * 12 + 8193 * 4;

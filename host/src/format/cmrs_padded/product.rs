@@ -1,4 +1,4 @@
-//! Padded CMRS: one warp a strip of rows, with fewer partial sums in shared memory.
+//! Padded CMRS: one warp per strip of rows, with fewer partial sums in shared memory.
 
 use cuda_std::Global;
 use cuda_std::launch::{Call, Launch};
@@ -39,7 +39,8 @@ pub(crate) fn padded<T: Scalar, M: Memory>(matrix: &CmrsPadded<T, M>, vectors: V
     Launch { grid, call }
 }
 
-/// A row's entries are spread evenly over its partial sums; then a lane adds up four of them, and two lanes meet.
+/// Returns the longest chain: a row's entries are spread evenly over its partial sums; then each lane adds four of
+/// them, and the sums of two lanes are added.
 pub(crate) fn longest_padded_chain(length: usize) -> usize {
     (length.div_ceil(BUFFERS as usize) + 4).min(length)
 }

@@ -1,4 +1,4 @@
-//! Padded CMRS: one warp a strip of rows.
+//! Padded CMRS: one warp per strip of rows.
 
 use cuda_std::launch::Launch;
 use gpu_kernels::cmrs::PADDED_HEIGHT;
@@ -17,7 +17,7 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
-/// Padded CMRS: one warp a strip of rows.
+/// Padded CMRS: one warp per strip of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy;
 

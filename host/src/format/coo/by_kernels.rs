@@ -1,4 +1,4 @@
-//! CSR to COO and back. Columns and values are taken over.
+//! CSR to COO and back. Columns and values are reused.
 
 use gpu_kernels::Offset;
 use gpu_kernels::convert::coo::{CooFromCsr, CsrFromCoo};
@@ -12,7 +12,7 @@ use crate::memory::{Buffer, Element};
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
-/// The same matrix as `matrix`, in COO. Nothing is allocated but the row indices.
+/// Converts `matrix` to COO. Allocates only the row indices.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -25,7 +25,7 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     Ok(Coo { rows, columns, stored, row_indices, column_indices, values })
 }
 
-/// The row of each entry of `matrix`: what COO has besides its columns and values.
+/// Returns the row of each entry of `matrix`: the array of COO besides columns and values.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -36,7 +36,7 @@ pub fn row_indices<T: Scalar, K: KernelExecutor>(
     each_width!(matrix.row_offsets(), offsets => rows_of_entries(executor, offsets, matrix.nnz()))
 }
 
-/// The row of each entry, from where each row begins.
+/// Returns the row of each entry, given the row offsets.
 pub(crate) fn rows_of_entries<K: KernelExecutor, O: Offset + Element>(
     executor: &K,
     row_offsets: &Array<K, O>,
@@ -56,7 +56,7 @@ pub(crate) fn rows_of_entries<K: KernelExecutor, O: Offset + Element>(
     Ok(row_indices)
 }
 
-/// The same matrix in CSR. Nothing is allocated but the row offsets.
+/// Converts the matrix to CSR. Allocates only the row offsets.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -72,7 +72,7 @@ pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     Ok(Csr { rows, columns, stored, row_offsets, column_indices, values })
 }
 
-/// Where each row begins, from the row of each entry. They must fit.
+/// Returns the row offsets, given the row of each entry. They must fit.
 pub(crate) fn begins_of_rows<K: KernelExecutor, O: Offset + Element>(
     executor: &K,
     rows: usize,
@@ -85,7 +85,7 @@ pub(crate) fn begins_of_rows<K: KernelExecutor, O: Offset + Element>(
         row_indices: row_indices.global(),
         row_offsets: row_offsets.global_mut(),
     };
-    // SAFETY: the row indices are those of a valid COO matrix, and the offsets one more than its rows.
+    // SAFETY: the row indices are those of a valid COO matrix, and there is one more offset than rows.
     unsafe { launch(executor, executor.device().grid(rows as u64 + 1), kernel) }?;
     Ok(row_offsets)
 }

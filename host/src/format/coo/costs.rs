@@ -1,4 +1,4 @@
-//! What COO costs.
+//! Costs of COO.
 
 use super::coo_bytes;
 use super::strategy::{CooStrategy, Strategy};
@@ -18,7 +18,7 @@ impl Costs for Strategy {
     }
 
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
-        // y is scaled before.
+        // y is scaled first.
         Shape { writes: 2.0, ..Shape::shared(analysis, machine) }
     }
 

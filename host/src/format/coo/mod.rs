@@ -26,32 +26,32 @@ pub(crate) use strategy::Strategy;
 storage! {
     /// A sparse matrix in coordinate format: row, column and value of each entry, the rows in order.
     ///
-    /// Within a row entries may be in any order, and an entry may be stored more than once: the values add up.
+    /// Within a row, entries may be in any order, and an entry may be stored more than once: the values are summed.
     pub struct Coo {
         parameters {}
         offsets {}
         arrays {
-            /// The row of each entry, never decreasing.
+            /// Row of each entry, never decreasing.
             row_indices: u32,
-            /// The column of each entry.
+            /// Column of each entry.
             column_indices: u32,
-            /// The value of each entry.
+            /// Value of each entry.
             values: T,
         }
     }
 }
 
-/// Bytes that the COO arrays of `nnz` entries take.
+/// Returns the bytes of the COO arrays of `nnz` entries.
 pub(crate) fn coo_bytes<T>(nnz: usize) -> u128 {
     nnz as u128 * (8 + size_of::<T>() as u128)
 }
 
 impl<T: Scalar> Coo<T> {
-    /// A matrix from its arrays. In parallel, O(nnz). For entries whose rows are not in order, see
+    /// Builds a matrix from its arrays. Runs in parallel in O(nnz). For entries whose rows are not in order, see
     /// [`Csr::try_from_triplets`].
     ///
     /// # Errors
-    /// When the arrays differ in length, an index is not below the shape's, or the rows are not in order.
+    /// When the arrays differ in length, an index is outside the shape, or the rows are not in order.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -66,7 +66,7 @@ impl<T: Scalar> Coo<T> {
         if let Some(entry) = parallel::first(row_indices.len().saturating_sub(1), AT_ONCE, &falls) {
             return Err(Error::structure(
                 "COO",
-                format!("entry {} is in a row before that of entry {entry}", entry + 1),
+                format!("entry {} is in an earlier row than entry {entry}", entry + 1),
             ));
         }
         if let Some(&row) = row_indices.last().filter(|&&row| row as usize >= rows) {
@@ -76,7 +76,7 @@ impl<T: Scalar> Coo<T> {
         Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
     }
 
-    /// The entries of each row of `matrix` after its first `skipped`. In parallel.
+    /// Converts the entries of each row of `matrix` after the first `skipped`. Runs in parallel.
     pub(super) fn of_later_entries(matrix: &Csr<T>, skipped: usize) -> Result<Self, Error> {
         let offsets = Offsets::from_lengths(matrix.row_lengths().map(|length| length.saturating_sub(skipped)))?;
         let stored = offsets.get(matrix.rows());
@@ -99,7 +99,7 @@ impl<T: Scalar> Coo<T> {
         }
     }
 
-    /// The same matrix in CSR. Columns and values are taken over; O(rows + nnz), in parallel.
+    /// Converts the matrix to CSR, reusing columns and values. Runs in parallel in O(rows + nnz).
     ///
     /// # Errors
     /// When memory runs out.
@@ -108,7 +108,7 @@ impl<T: Scalar> Coo<T> {
         Ok(Csr::from_valid(self.rows, self.columns, offsets, self.column_indices, self.values))
     }
 
-    /// The same matrix as `matrix`. Columns and values are taken over; O(nnz), in parallel.
+    /// Converts `matrix`, reusing columns and values. Runs in parallel in O(nnz).
     ///
     /// # Errors
     /// When memory runs out.

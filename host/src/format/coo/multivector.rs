@@ -13,7 +13,7 @@ use crate::real::Scalar;
 use crate::spmv::multivector::{Arguments, Tiles, multiply_row};
 use crate::spmv::{Carries, HostOperands, Intervals, Room, scale};
 
-/// The launches of Y ← Y + α A X.
+/// Returns the launches of Y ← Y + α A X.
 ///
 /// # Errors
 /// When memory runs out.
@@ -23,7 +23,8 @@ pub(crate) fn add_products<T: Scalar, M: Memory>(
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    // For tiles of every size at once: asking for more later would give back what a launch or a recording before needs.
+    // Room for tiles of every size at once: a later, larger request would free what an earlier launch or recording
+    // needs.
     let sizes =
         [1, 2, 4, 8, 16, 32].map(|lanes: u32| (intervals(matrix, lanes, device).count as usize, lanes as usize));
     let rows = sizes.map(|(count, _)| count).into_iter().max().unwrap_or(0);
@@ -32,12 +33,12 @@ pub(crate) fn add_products<T: Scalar, M: Memory>(
     Ok(tiles.arguments().flat_map(|arguments| add_product(matrix, arguments, carries, device)).collect())
 }
 
-/// An interval for each group of lanes that the device holds at a time.
+/// Returns one interval per group of lanes that the device holds at a time.
 fn intervals<T: Scalar, M: Memory>(matrix: &Coo<T, M>, lanes: u32, device: &Device) -> Intervals {
     Intervals::among(matrix.nnz() as u64, device.resident_threads() / u64::from(lanes))
 }
 
-/// Launches for Y ← Y + α A X.
+/// Returns the launches of Y ← Y + α A X for one tile.
 fn add_product<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     arguments: Arguments<T>,
@@ -82,7 +83,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(
     Ok(())
 }
 
-/// The same, where `begin` makes of each part of y what the products are added to.
+/// Adds α A X to Y in parallel, after `begin` has prepared each part of Y.
 pub(crate) fn add_on_cpu<T: Scalar>(
     matrix: &Coo<T>,
     pieces: &Pieces,

@@ -1,4 +1,4 @@
-//! COO: segmented reduction over intervals of entries, then the carries; or with atomic additions.
+//! COO: segmented reduction over intervals of entries, then the carries; or atomic additions.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
 use crate::spmv::{HostOperands, Room, Vectors, scale};
 
-/// Entries that a CPU thread takes at a time, rounded up to whole rows. It decides where sums are cut, so it
-/// does not depend on the number of threads.
+/// Entries per CPU task, rounded up to whole rows. It determines where sums are cut, so it does not depend on the
+/// number of threads.
 const ENTRIES_AT_ONCE: usize = 1 << 16;
 
 pub(crate) fn coo<T: Scalar, M: Memory>(
@@ -30,7 +30,7 @@ pub(crate) fn coo<T: Scalar, M: Memory>(
     Ok(launches)
 }
 
-/// Launches for y ← y + α A x.
+/// Returns the launches of y ← y + α A x.
 pub(crate) fn add_product<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     vectors: Vectors<T>,
@@ -55,7 +55,7 @@ pub(crate) fn add_product<T: Scalar, M: Memory>(
     Ok([Launch::new(intervals.grid(device), kernel), intervals.carries(alpha, y, carries, device)])
 }
 
-/// A launch for y ← y + α A x by a kernel that adds atomically.
+/// Returns the launch of y ← y + α A x by a kernel that adds atomically.
 pub(crate) fn add_product_atomically<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     strategy: CooStrategy,
@@ -80,7 +80,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands
     Ok(())
 }
 
-/// The same, where `begin` makes of each part of y what the products are added to.
+/// Adds α A x to y in parallel, after `begin` has prepared each part of y.
 pub(crate) fn add_on_cpu<T: Scalar>(
     matrix: &Coo<T>,
     pieces: &Pieces,
@@ -103,7 +103,7 @@ pub(crate) fn add_on_cpu<T: Scalar>(
     });
 }
 
-/// The rows among some entries, each with its own.
+/// Iterates over the rows among some entries, each with its own entries.
 pub(crate) fn runs<T: Scalar>(matrix: &Coo<T>, entries: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
     let mut begin = entries.start;
     matrix.row_indices()[entries].chunk_by(|a, b| a == b).map(move |run| {
@@ -113,22 +113,22 @@ pub(crate) fn runs<T: Scalar>(matrix: &Coo<T>, entries: Range<usize>) -> impl It
     })
 }
 
-/// Some whole rows, and their entries.
+/// A range of whole rows and their entries.
 #[derive(Clone)]
 pub(crate) struct Piece {
     pub first_row: usize,
     pub entries: Range<usize>,
 }
 
-/// What threads take at a time. It is made before y is written, for that allocates and may fail, and nothing else does.
+/// Pieces that threads take one at a time. They are made before y is written, because only this allocates and may fail.
 pub(crate) struct Pieces {
     pub pieces: Vec<Piece>,
-    /// Where the part of y of each piece ends.
+    /// End of each piece's part of y.
     pub ends: Vec<usize>,
 }
 
 impl Pieces {
-    /// Cuts the matrix, and a y that has `width` elements for each row.
+    /// Cuts the matrix, and a y that has `width` elements per row.
     ///
     /// # Errors
     /// When memory runs out.
@@ -138,7 +138,7 @@ impl Pieces {
         let (mut entry, mut first_row) = (0, 0);
         while first_row < matrix.rows() {
             let next = rows.len().min(entry + ENTRIES_AT_ONCE);
-            // The row that is cut goes to this piece whole.
+            // A row at the cut belongs to this piece as a whole.
             let end = next + rows[next..].iter().take_while(|&&row| next > 0 && row == rows[next - 1]).count();
             let end_row = rows.get(end).map_or(matrix.rows(), |&row| row as usize);
             reserve(&mut pieces, 1)?;

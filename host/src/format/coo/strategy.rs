@@ -1,4 +1,4 @@
-//! COO: how the sums of a row come together.
+//! COO: how the partial sums of a row are combined.
 
 use cuda_std::launch::Launch;
 
@@ -15,15 +15,15 @@ use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
 use crate::spmv::{HostOperands, Room, Vectors};
 
-/// How the sums of a row of COO come together.
+/// How the partial sums of a row of COO are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CooStrategy {
-    /// By a segmented reduction, and carries between warps.
+    /// By a segmented reduction, with carries between warps.
     Segmented,
-    /// By a segmented reduction, and atomic additions between warps. Not [reproducible](Format::reproducible).
+    /// By a segmented reduction, with atomic additions between warps. Not [reproducible](Format::reproducible).
     Atomic,
-    /// By a reduction over lanes that find each other by a match, and atomic additions between warps (Anzt et al. 2020,
-    /// §3.2.2). Not [reproducible](Format::reproducible).
+    /// By a reduction over lanes that a warp match brings together, with atomic additions between warps (Anzt et al.
+    /// 2020, §3.2.2). Not [reproducible](Format::reproducible).
     Match,
 }
 
@@ -36,7 +36,7 @@ impl Format {
     pub const COO_MATCH: Self = Self::Coo(CooStrategy::Match);
 }
 
-/// COO: how the sums of a row come together.
+/// COO: how the partial sums of a row are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub CooStrategy);
 

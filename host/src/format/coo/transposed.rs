@@ -1,4 +1,4 @@
-//! The transpose of a matrix in COO times a vector.
+//! Transpose of a matrix in COO times a vector.
 
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::transposed::{CooConjugateTransposed, CooTransposed};
@@ -11,7 +11,7 @@ use crate::real::Scalar;
 use crate::spmv::transposed::{self, Sums, Transposition, entries_of_part};
 use crate::spmv::{HostOperands, Vectors};
 
-/// The launches of y ← α Aᵀ x + β y, or the same with Aᴴ.
+/// Returns the launches of y ← α Aᵀ x + β y, or the same with Aᴴ.
 pub(super) fn launches<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     transposition: Transposition,

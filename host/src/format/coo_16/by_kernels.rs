@@ -17,12 +17,12 @@ use crate::memory::Buffer;
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
-/// The same matrix as `matrix`, in COO-16. The workspace is 20 bytes an entry and 4 a row; of these 8 an entry are still
-/// taken when the new arrays are. Before that, rows are sorted if they are not.
+/// Converts `matrix` to COO-16. The workspace is 20 bytes per entry and 4 per row; 8 bytes per entry of it coexist with
+/// the new arrays. Rows are sorted first if they are not.
 ///
 /// # Errors
-/// When there are about 2^32 entries or more; when the arrays would be larger than `limit` allows, before they are
-/// allocated; when memory runs out, or the device fails.
+/// When there are about 2^32 entries or more; when the arrays would exceed `limit`, before they are allocated; when
+/// memory runs out, or the device fails.
 pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
@@ -33,10 +33,10 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     with_slots(executor, matrix, panels, limit, slot_begins, slots)
 }
 
-/// The same matrix as `matrix`, in COO-16 with panels of any size that they may have.
+/// Converts `matrix` to COO-16 with panels of any valid size.
 ///
 /// # Errors
-/// When they may not; when there are about 2^32 entries or more; when the arrays would be larger than `limit` allows; when
+/// When the size is invalid; when there are about 2^32 entries or more; when the arrays would exceed `limit`; when
 /// memory runs out, or the device fails.
 pub fn with_panels<T: Scalar, K: KernelExecutor>(
     executor: &K,
@@ -49,7 +49,7 @@ pub fn with_panels<T: Scalar, K: KernelExecutor>(
     with_slots(executor, matrix, panels, limit, slot_begins, slots)
 }
 
-/// The slots of all rows before each row, and of all.
+/// Returns the number of slots of all rows before each row, then of all rows, and the total.
 fn slot_begins<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -96,7 +96,7 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         positions: order.positions.global(),
         tile_begins: tile_begins.global_mut(),
     };
-    // SAFETY: the entries are in the order that the kernel asks for, and there is an element for each tile.
+    // SAFETY: the entries are in the order that the kernel requires, and there is an element for each tile.
     unsafe { launch(executor, grid(tiles), kernel) }?;
     let kernel = Coo16TileWords {
         nnz,
@@ -107,8 +107,8 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         tile_begins: tile_begins.global(),
         tile_words: tile_words.global_mut(),
     };
-    // SAFETY: `tile_order` made the positions and the order of the entries, `nnz` of each; the kernel before wrote where
-    // each tile begins among them; and there is a word for each tile.
+    // SAFETY: `tile_order` made the positions and the order of the entries, `nnz` of each; the previous kernel wrote
+    // where each tile begins among them; and there is a word for each tile.
     unsafe { launch(executor, grid(WARP_LANES * tiles), kernel) }?;
     let words = half_words(stored);
     let (mut column_offsets, mut slot_offsets) = (executor.unwritten(words)?, executor.unwritten(words)?);
@@ -127,9 +127,8 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         slot_offsets: slot_offsets.global_mut(),
         new_values: values.global_mut(),
     };
-    // SAFETY: the arrays of `order` have `nnz` elements, from a valid matrix; begins and words of the
-    // tiles come from the kernels before. The new arrays have `nnz` values and `half_words` of it offsets, as the
-    // format does.
+    // SAFETY: the arrays of `order` have `nnz` elements, from a valid matrix; offsets and words of the tiles come from
+    // the previous kernels. The new arrays have `nnz` values and `half_words` of it offsets, as the format does.
     unsafe { launch(executor, grid(words), kernel) }?;
     Ok(Coo16 {
         rows,
@@ -147,7 +146,7 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
     })
 }
 
-/// The row that each panel of rows ends in.
+/// Returns the row in which each row panel ends.
 fn panel_rows<K: KernelExecutor>(
     executor: &K,
     rows: usize,
@@ -168,17 +167,17 @@ fn panel_rows<K: KernelExecutor>(
     Ok(panel_rows)
 }
 
-/// The entries of CSR on their way into tiles.
+/// Entries of CSR while they are sorted into tiles.
 struct Order<T: Scalar, K: KernelExecutor> {
     /// Slot and column of each entry.
     positions: Array<K, u64>,
-    /// The entries in the order of their column panels and, within each, of their slots.
+    /// Entries in the order of their column panels and, within each, of their slots.
     entries: Array<K, u32>,
-    /// The value of each entry.
+    /// Value of each entry.
     old_values: Array<K, T>,
 }
 
-/// The order of the entries of `matrix`, whose rows are sorted.
+/// Returns the order of the entries of `matrix`, whose rows are sorted.
 fn tile_order<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
@@ -213,8 +212,8 @@ fn tile_order<T: Scalar, K: KernelExecutor>(
     Ok(Order { positions, entries, old_values })
 }
 
-/// The same matrix in CSR, with sorted rows if it was made from CSR. The workspace is 16 bytes an entry, of which 4 are
-/// still taken when the entries of CSR are.
+/// Converts the matrix to CSR, with sorted rows if it was made from CSR. The workspace is 16 bytes per entry, 4 of
+/// which coexist with the entries of CSR.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -248,7 +247,7 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
         keys: keys.global(),
         row_offsets: row_offsets.global_mut(),
     };
-    // SAFETY: the keys are sorted, and there is an element more than rows.
+    // SAFETY: the keys are sorted, and there is one more element than rows.
     unsafe { launch(executor, executor.device().grid(rows as u64 + 1), kernel) }?;
     drop(keys);
     let (mut column_indices, mut values) = (executor.unwritten(stored)?, executor.unwritten(stored)?);
@@ -267,8 +266,9 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
         column_indices: column_indices.global_mut(),
         new_values: values.global_mut(),
     };
-    // SAFETY: the matrix is valid, `places` are those of its entries sorted by slot, and the kernel before made the row
-    // offsets from their keys. The new arrays have an element for each entry, and the grid a warp for each interval.
+    // SAFETY: the matrix is valid, `places` are those of its entries sorted by slot, and the previous kernel made the
+    // row offsets from their keys. The new arrays have an element for each entry, and the grid a warp for each
+    // interval.
     unsafe { launch(executor, intervals.grid(executor.device()), kernel) }?;
     Ok(Csr { rows, columns, stored, row_offsets: Offsets::Narrow(row_offsets), column_indices, values })
 }

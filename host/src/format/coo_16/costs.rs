@@ -1,4 +1,4 @@
-//! What COO-16 costs.
+//! Costs of COO-16.
 
 use super::strategy::Strategy;
 use super::{Panels, coo_16_bytes};
@@ -13,7 +13,7 @@ impl Costs for Strategy {
         let &Analysis { rows, columns, nnz, .. } = analysis;
         let (panels, slots) = panels::<V>(analysis);
         let stored = coo_16_bytes::<V>(rows, columns, nnz, slots, panels);
-        // What is written is read again: the products.
+        // The products are written and read again.
         Stored { stored, read: stored + 2 * nnz as u128 * size_of::<V>() as u128, exact: true }
     }
 
@@ -21,7 +21,7 @@ impl Costs for Strategy {
         (analysis.columns * size_of::<V>()) as f64 / SECTOR_BYTES as f64
     }
 
-    /// Panel by panel.
+    /// x is read panel by panel.
     fn streams_x(self) -> bool {
         true
     }
@@ -32,7 +32,7 @@ impl Costs for Strategy {
         let (row_panels, column_panels) = panels.count(analysis.rows, analysis.columns, slots);
         let tiles = row_panels as f64 * column_panels as f64;
         let mean = nnz / WARP_LANES / row_panels.max(1) as f64;
-        // A tile's products and slots begin and end within a sector of each.
+        // The products and slots of a tile begin and end within a sector each.
         let scattered = tiles.min(nnz) * (2 * SECTOR_BYTES) as f64;
         let threads = row_panels as f64 * WARP_LANES;
         Shape { ends: tiles, threads, mean, scattered, ..Shape::shared(analysis, machine) }
@@ -48,7 +48,7 @@ impl Costs for Strategy {
     }
 }
 
-/// The panels, and the slots of all rows.
+/// Returns the panels, and the slots of all rows.
 fn panels<V: Scalar>(analysis: &Analysis) -> (Panels, usize) {
     let slots = analysis.lengths.slots();
     (Panels::chosen::<V>(analysis.columns, slots), slots)

@@ -1,4 +1,4 @@
-//! COO in tiles with 16-bit rows and columns, for multiplications in two passes.
+//! COO in tiles with 16-bit rows and columns, for multiplication in two passes.
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
@@ -31,67 +31,70 @@ pub(crate) use strategy::Strategy;
 
 const FORMAT: &str = "COO-16";
 
-/// Bytes of x that a column panel may have: two of them fit in the shared memory of a multiprocessor of compute capability
-/// 9.0, one in that of 8.0 and 8.6, none in that of 7.5.
+/// Bytes of x that a column panel may have: two panels fit in the shared memory of a multiprocessor of compute
+/// capability 9.0, one in that of 8.0 and 8.6, none in that of 7.5.
 const PANEL_BYTES: usize = 96 << 10;
 
-/// Row panels that a matrix has at least, if it has slots enough: a warp of a large GPU for each.
+/// Least number of row panels of a matrix, if it has enough slots: one per warp of a large GPU.
 const ROW_PANELS: usize = 1 << 13;
 
-/// Column panels that a matrix has at least, if it has columns enough.
+/// Least number of column panels of a matrix, if it has enough columns.
 const COLUMN_PANELS: usize = 8;
 
-/// The fewest columns or slots of a panel that are chosen.
+/// Least number of columns or slots per panel that is chosen.
 const FEWEST: usize = 32;
 
 storage! {
-    /// A sparse matrix in COO-16: the entries lie tile by tile. A tile is what a row panel has in a column panel; those of
-    /// the first column panel come first, row panel after row panel. A column panel has
-    /// [`panel_columns`](Self::panel_columns) columns. A row panel has [`panel_slots`](Self::panel_slots) slots: a row of n
-    /// entries has ⌈n / 64⌉ of them, to which its entries go by turns, so that a row may go on in the next panel.
+    /// A sparse matrix in COO-16: the entries are stored tile by tile. A tile is the intersection of a row panel and a
+    /// column panel; the tiles of the first column panel come first, row panel by row panel. A column panel has
+    /// [`panel_columns`](Self::panel_columns) columns. A row panel has [`panel_slots`](Self::panel_slots) slots: a row
+    /// of n entries has ⌈n / 64⌉ of them, to which its entries are dealt in turn, so a row may continue in the next
+    /// panel.
     ///
-    /// The entries of a tile are ordered by slot, those of one slot by column, and then dealt out to its groups by turns:
-    /// as many groups as it takes for groups of at most 32 entries without a slot in common. Group after group is stored.
+    /// The entries of a tile are ordered by slot, those of one slot by column, and then dealt to its groups in turn: as
+    /// many groups as are needed for groups of at most 32 entries in different slots. Group after group is stored.
     pub struct Coo16 {
         parameters {
-            /// Columns of a column panel; the last one may have fewer. At most 2^16.
+            /// Columns per column panel, at most 2^16; the last panel may have fewer.
             panel_columns: usize,
-            /// Slots of a row panel; the last one may have fewer. At most 1024.
+            /// Slots per row panel, at most 1024; the last panel may have fewer.
             panel_slots: usize,
         }
         offsets {}
         arrays {
-            /// The slots of all rows before each row, and of all: rows + 1 numbers.
+            /// Number of slots of all rows before each row, then of all rows: rows + 1 numbers.
             slot_begins: u32,
-            /// The row that each row panel ends in: the first that has slots beyond it, or the last row of all.
+            /// Row in which each row panel ends: the first that has slots beyond it, or the last row of the matrix.
             panel_rows: u32,
-            /// Where each tile begins: those of the first row panel, in the order of the columns, then of the next one.
+            /// Offset of each tile: those of the first row panel, in the order of the columns, then those of the next
+            /// one.
             tile_begins: u32,
-            /// How many entries each tile has, in the lower 20 bits, and how many groups.
+            /// Number of entries of each tile, in the lower 20 bits, and number of groups.
             tile_words: u32,
-            /// The column of each entry in its panel. Of 64 entries that begin at a multiple of 64, word l has those of
+            /// Column of each entry in its panel. Of 64 entries that begin at a multiple of 64, word l has those of
             /// entries l, in its lower half, and l + 32.
             column_offsets: u32,
-            /// The slot of each entry in its row panel, in the same order.
+            /// Slot of each entry in its row panel, in the same layout.
             slot_offsets: u32,
-            /// The value of each entry.
+            /// Value of each entry.
             values: T,
         }
     }
 }
 
-/// How a matrix is cut into panels.
+/// Sizes of the panels of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Panels {
-    /// Columns of a column panel, from 1 to 2^16.
+    /// Columns per column panel, from 1 to 2^16.
     pub columns: usize,
-    /// Slots of a row panel, from 1 to 1024.
+    /// Slots per row panel, from 1 to 1024.
     pub slots: usize,
 }
 
 impl Panels {
-    /// The panels of a matrix with values of `V`, so many columns, and so many slots in all: column panels of 96 KB of x
-    /// or, for smaller matrices, an eighth of the columns; row panels of 1024 slots, or so many that there are 8192.
+    /// Chooses the panels of a matrix with values of `V` and these total numbers of columns and slots: column panels of
+    /// 96 KB of x or, for smaller matrices, an eighth of the columns; row panels of 1024 slots, or as many as give 8192
+    /// panels.
     pub fn chosen<V: Scalar>(columns: usize, slots: usize) -> Self {
         let most_columns = (PANEL_BYTES / size_of::<V>()).min(MOST_COLUMNS as usize);
         Self {
@@ -111,33 +114,33 @@ impl Panels {
         Ok(())
     }
 
-    /// Bytes of shared memory that a block has for a column panel of a matrix with so many columns.
+    /// Returns the bytes of shared memory that a block needs for a column panel of a matrix with `columns` columns.
     pub(crate) fn shared_bytes<V>(self, columns: usize) -> u32 {
         (self.columns.min(columns) * size_of::<V>()) as u32
     }
 
-    /// Row panels and column panels of a matrix.
+    /// Returns the numbers of row panels and column panels of a matrix.
     pub(crate) fn count(self, rows: usize, columns: usize, slots: usize) -> (usize, usize) {
         (slots.div_ceil(self.slots).max(rows.min(1)), columns.div_ceil(self.columns))
     }
 }
 
-/// Slots of a row of so many entries.
+/// Returns the slots of a row of `length` entries.
 pub(crate) fn slots_of(length: usize) -> usize {
     length.div_ceil(SLOT_ENTRIES as usize)
 }
 
-/// Words for the halves of so many entries.
+/// Returns the words for the halves of `entries` entries.
 pub(crate) fn half_words(entries: usize) -> usize {
     entries.div_ceil(CHUNK as usize) * WARP_LANES as usize
 }
 
-/// Tiles of so many row panels and column panels, where all arrays take so many bytes.
+/// Returns the tiles of this number of row panels and column panels; all arrays together take `bytes`.
 pub(crate) fn tile_count(row_panels: usize, column_panels: usize, bytes: u128) -> Result<usize, Error> {
     row_panels.checked_mul(column_panels).ok_or(Error::OutOfMemory { what: "a COO-16 matrix", bytes })
 }
 
-/// Bytes that the COO-16 arrays take with values of `V`.
+/// Returns the bytes of the COO-16 arrays with values of `V`.
 pub(crate) fn coo_16_bytes<V>(rows: usize, columns: usize, nnz: usize, slots: usize, panels: Panels) -> u128 {
     let (row_panels, column_panels) = panels.count(rows, columns, slots);
     let tiles = row_panels as u128 * column_panels as u128;
@@ -147,14 +150,14 @@ pub(crate) fn coo_16_bytes<V>(rows: usize, columns: usize, nnz: usize, slots: us
         + nnz as u128 * size_of::<V>() as u128
 }
 
-/// Bytes that the COO-16 arrays of `matrix` take with values of `V`. O(rows).
+/// Returns the bytes that the COO-16 arrays of `matrix` take with values of `V`. O(rows).
 pub(super) fn predicted_bytes<T: Scalar, V: Scalar>(matrix: &Csr<T>) -> u128 {
     let slots = matrix.row_lengths().map(slots_of).sum();
     let panels = Panels::chosen::<V>(matrix.columns(), slots);
     coo_16_bytes::<V>(matrix.rows(), matrix.columns(), matrix.nnz(), slots, panels)
 }
 
-/// Checks that places of entries have 32 bits, with room for kernels to step past the last one.
+/// Checks that indices of entries fit 32 bits, with room for kernels to step past the last one.
 pub(crate) fn check_entries(entries: usize) -> Result<(), Error> {
     let (value, limit) = (entries as u128, u128::from(LARGEST_NARROW));
     if value > limit {
@@ -163,7 +166,7 @@ pub(crate) fn check_entries(entries: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// A tile: where it begins, and how many entries and groups it has.
+/// A tile: its offset, and its numbers of entries and groups.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile {
     begin: usize,
@@ -172,17 +175,17 @@ pub(crate) struct Tile {
 }
 
 impl Tile {
-    /// The places of its entries.
+    /// Returns the positions of its entries.
     pub fn places(self) -> Range<usize> {
         self.begin..self.begin + self.count as usize
     }
 
-    /// The places of its entries in the order of their slots.
+    /// Returns the positions of its entries in the order of their slots.
     fn places_by_slot(self) -> impl Iterator<Item = usize> {
         (0..self.count).map(move |number| self.begin + dealt_place(self.count, self.groups, number) as usize)
     }
 
-    /// The places of a group.
+    /// Returns the positions of a group.
     fn group(self, group: u32) -> Range<usize> {
         let begin_of = |group| self.begin + pile_begin(self.count, self.groups, group) as usize;
         begin_of(group)..begin_of(group + 1)
@@ -190,12 +193,12 @@ impl Tile {
 }
 
 impl<T: Scalar> Coo16<T> {
-    /// A matrix from its arrays. In parallel, O(rows + nnz + tiles). The entries of a tile may be in another order, and in
-    /// more groups than it takes.
+    /// Builds a matrix from its arrays. Runs in parallel in O(rows + nnz + tiles). The entries of a tile may be in
+    /// another order, and in more groups than necessary.
     ///
     /// # Errors
-    /// When the panels have other sizes than they may, the arrays contradict each other or the shape, an entry is in a
-    /// slot or a column that is not there, or two of a group are in the same slot.
+    /// When the sizes of the panels are invalid, the arrays contradict each other or the shape, an entry is in a slot
+    /// or a column that does not exist, or two entries of a group are in the same slot.
     #[expect(clippy::too_many_arguments, reason = "an argument for each array")]
     pub fn try_new(
         rows: usize,
@@ -223,7 +226,7 @@ impl<T: Scalar> Coo16<T> {
         for (name, words) in [("column_offsets", &column_offsets), ("slot_offsets", &slot_offsets)] {
             check_length(name, words.len(), half_words(values.len()))?;
             if let Some(entry) = (values.len()..2 * words.len()).find(|&entry| half(words, entry) != 0) {
-                return fail(format!("{name} has a number for entry {entry}, which is not there"));
+                return fail(format!("{name} has a number for entry {entry}, which does not exist"));
             }
         }
         let (stored, Panels { columns: panel_columns, slots: panel_slots }) = (values.len(), panels);
@@ -250,7 +253,7 @@ impl<T: Scalar> Coo16<T> {
         Ok(matrix)
     }
 
-    /// Checks that each row has as many slots as it needs, and its entries there by turns.
+    /// Checks that each row has as many slots as it needs, and that its entries are in these in turn.
     fn check_slots(&self) -> Result<(), Error> {
         let slot_counts = self.slot_counts()?;
         count_parts(FORMAT, self.rows, |row| {
@@ -270,7 +273,7 @@ impl<T: Scalar> Coo16<T> {
         Ok(())
     }
 
-    /// Checks that tiles follow each other without a gap, and what is in them.
+    /// Checks that tiles are contiguous, and their contents.
     fn check_tiles(&self) -> Result<(), Error> {
         let fail = |reason| Err(Error::structure(FORMAT, reason));
         let (row_panels, column_panels) = self.panel_counts();
@@ -313,7 +316,7 @@ impl<T: Scalar> Coo16<T> {
                             return Err(format!("entry {entry} is in {place}"));
                         };
                         if *last == group_number {
-                            return Err(format!("entry {entry} is in slot {slot}, as another one of its group"));
+                            return Err(format!("entry {entry} is in slot {slot}, like another one of its group"));
                         }
                         *last = group_number;
                     }
@@ -325,12 +328,12 @@ impl<T: Scalar> Coo16<T> {
         Ok(())
     }
 
-    /// The column of an entry of a column panel.
+    /// Returns the column of an entry of a column panel.
     pub(crate) fn column(&self, column_panel: usize, entry: usize) -> u32 {
         (column_panel * self.panel_columns) as u32 + half(&self.column_offsets, entry)
     }
 
-    /// The slot of an entry in its row panel.
+    /// Returns the slot of an entry in its row panel.
     pub(crate) fn slot(&self, entry: usize) -> usize {
         half(&self.slot_offsets, entry) as usize
     }
@@ -341,23 +344,23 @@ impl<T: Scalar> Coo16<T> {
         Tile { begin: self.tile_begins[tile] as usize, count, groups }
     }
 
-    /// The slots of a row.
+    /// Returns the slots of a row.
     pub(crate) fn slots_of_row(&self, row: usize) -> Range<usize> {
         self.slot_begins[row] as usize..self.slot_begins[row + 1] as usize
     }
 
-    /// All slots.
+    /// Returns the number of all slots.
     pub(super) fn slots(&self) -> usize {
         self.slot_begins.last().map_or(0, |&slots| slots as usize)
     }
 
-    /// The row that a row panel ends in, as `slot_begins` has it.
+    /// Returns the row in which a row panel ends, according to `slot_begins`.
     fn end_row(&self, panel: usize) -> usize {
         let end = (panel + 1) * self.panel_slots;
         self.slot_begins[1..].partition_point(|&begin| begin as usize <= end).min(self.rows - 1)
     }
 
-    /// Number of entries of each slot. In parallel.
+    /// Returns the number of entries of each slot. Runs in parallel.
     ///
     /// # Errors
     /// When memory runs out.
@@ -375,18 +378,18 @@ impl<T: Scalar> Coo16<T> {
 }
 
 impl<T: Scalar, M: Memory> Coo16<T, M> {
-    /// How the matrix is cut into panels.
+    /// Returns the sizes of the panels.
     pub fn panels(&self) -> Panels {
         Panels { columns: self.panel_columns, slots: self.panel_slots }
     }
 
-    /// Row panels and column panels.
+    /// Returns the numbers of row panels and column panels.
     pub(crate) fn panel_counts(&self) -> (usize, usize) {
         (self.panel_rows.len(), self.columns.div_ceil(self.panel_columns))
     }
 }
 
-/// The 16 bits of an entry.
+/// Returns the 16 bits of an entry.
 fn half(words: &[u32], entry: usize) -> u32 {
     let (word, shift) = half_of(entry as u32);
     words[word as usize] >> shift & 0xFFFF

@@ -1,4 +1,4 @@
-//! CSR to COO-16 and back, on the CPU. [`convert::coo_16`](crate::convert::coo_16) does the same by kernels.
+//! CSR to COO-16 and back, on the CPU. [`by_kernels`](super::by_kernels) does the same with kernels.
 
 use gpu_kernels::coo_16::{dealt_place, tile_counts, tile_word};
 
@@ -9,26 +9,25 @@ use crate::memory::{collect, copy, with_capacity, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// Chunks of words that one thread takes apart at a time.
+/// Chunks of words per task when splitting words.
 const CHUNKS_AT_ONCE: usize = 256;
 
 impl<T: Scalar> Coo16<T> {
-    /// The same matrix as `matrix`, in COO-16; its rows are sorted in place, if they are not. In parallel,
-    /// O(rows + nnz + tiles), and O(nnz log(longest row)) where rows are not sorted. Takes a second copy of the entries.
+    /// Converts `matrix` to COO-16; its rows are sorted in place, if they are not. Runs in parallel in O(rows + nnz +
+    /// tiles), plus O(nnz log(longest row)) if rows are not sorted. Takes a second copy of the entries.
     ///
     /// # Errors
-    /// When there are about 2^32 entries or more, or when the arrays would be larger than `limit` allows or cannot be
-    /// allocated.
+    /// When there are about 2^32 entries or more, or the arrays would exceed `limit` or cannot be allocated.
     pub fn try_from_csr(matrix: Csr<T>, limit: FillLimit) -> Result<Self, Error> {
         let slots = matrix.row_lengths().map(slots_of).sum();
         let panels = Panels::chosen::<T>(matrix.columns(), slots);
         Self::try_with_panels(matrix, panels, limit)
     }
 
-    /// [`try_from_csr`](Self::try_from_csr) with panels of any size that they may have.
+    /// Same as [`try_from_csr`](Self::try_from_csr), with panels of any valid size.
     ///
     /// # Errors
-    /// When they may not, and as above.
+    /// When the size is invalid, and as above.
     pub fn try_with_panels(mut matrix: Csr<T>, panels: Panels, limit: FillLimit) -> Result<Self, Error> {
         panels.check()?;
         let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
@@ -67,7 +66,7 @@ impl<T: Scalar> Coo16<T> {
         Ok(result)
     }
 
-    /// Calls `visit` with each entry of a row panel and its slot there, slot after slot.
+    /// Calls `visit` with each entry of a row panel and its slot there, slot by slot.
     fn for_each_of_panel(&self, matrix: &Csr<T>, panel: usize, mut visit: impl FnMut(u32, usize)) {
         let begin = panel * self.panel_slots;
         let mut row = self.slot_begins[1..].partition_point(|&end| end as usize <= begin);
@@ -81,8 +80,8 @@ impl<T: Scalar> Coo16<T> {
         }
     }
 
-    /// Finds out where each tile begins, and how many entries and groups it has. The entries themselves come row panel after
-    /// row panel, tile by tile, those of a tile by slot.
+    /// Determines the offset of each tile, and its numbers of entries and groups. Returns the entries row panel by row
+    /// panel, tile by tile, those of a tile by slot.
     fn count_and_sort(&mut self, matrix: Csr<T>) -> Result<Sorted<T>, Error> {
         let (row_panels, column_panels) = self.panel_counts();
         let panel_columns = self.panel_columns;
@@ -126,7 +125,7 @@ impl<T: Scalar> Coo16<T> {
         Ok(Sorted { begins, words, values })
     }
 
-    /// Copies each tile to where it belongs, and its entries into their groups.
+    /// Copies each tile to its position, and its entries into their groups.
     fn take_tiles(&mut self, sorted: &Sorted<T>) -> Result<(), Error> {
         let (row_panels, column_panels) = self.panel_counts();
         let panel_end = |panel: usize| match panel + 1 < column_panels {
@@ -153,8 +152,8 @@ impl<T: Scalar> Coo16<T> {
         Ok(())
     }
 
-    /// The same matrix in CSR, with sorted rows if it was made from CSR. In parallel, O(rows + nnz + tiles). Takes a second
-    /// copy of the entries.
+    /// Converts the matrix to CSR, with sorted rows if it was made from CSR. Runs in parallel in O(rows + nnz + tiles).
+    /// Takes a second copy of the entries.
     ///
     /// # Errors
     /// When memory runs out.
@@ -167,7 +166,7 @@ impl<T: Scalar> Coo16<T> {
             &slot_counts[begin..slot_counts.len().min(begin + self.panel_slots)]
         };
         let panel_begins = Offsets::from_lengths((0..row_panels).map(|panel| count_in(counts_of(panel))))?;
-        // First slot after slot.
+        // First, slot by slot.
         let (mut columns, mut values) = (zeros::<u32>(self.stored)?, zeros::<T>(self.stored)?);
         parallel_rows(&panel_begins, 1, &mut columns, &mut values, &|panel, columns, values| {
             let mut begin = 0;
@@ -203,17 +202,18 @@ impl<T: Scalar> Coo16<T> {
     }
 }
 
-/// Entries row panel after row panel, tile by tile, those of a tile by slot.
+/// Entries row panel by row panel, tile by tile, those of a tile by slot.
 struct Sorted<T> {
-    /// Where each tile begins.
+    /// Offset of each tile.
     begins: Vec<u32>,
-    /// The slot of each entry in its upper half, the column in the lower one.
+    /// Slot of each entry in the upper half, column in the lower one.
     words: Vec<u32>,
-    /// The value of each entry.
+    /// Value of each entry.
     values: Vec<T>,
 }
 
-/// How many groups a tile has: too few are those that bring two entries of a slot into one. The entries are ordered by slot.
+/// Returns the number of groups of a tile: enough that no two entries of a slot share a group. The entries are ordered
+/// by slot.
 fn groups(words: &[u32]) -> u32 {
     let mut groups = words.len().div_ceil(WARP_LANES as usize);
     let meet = |groups: usize| words.iter().zip(words.get(groups..).unwrap_or(&[])).any(|(a, b)| a >> 16 == b >> 16);
@@ -223,7 +223,7 @@ fn groups(words: &[u32]) -> u32 {
     groups as u32
 }
 
-/// 16 bits of each word, from `shift` on, as the format has them.
+/// Returns 16 bits of each word, from `shift` on, in the layout of the format.
 fn halves(words: &[u32], shift: u32) -> Result<Vec<u32>, Error> {
     let lanes = WARP_LANES as usize;
     let mut halves: Vec<u32> = zeros(half_words(words.len()))?;

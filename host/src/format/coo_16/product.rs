@@ -13,16 +13,16 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors, update};
 
-/// The most entries that a block multiplies: then reading its panel of x is little beside them.
+/// Largest number of entries per block: with this many, reading the panel of x is comparatively cheap.
 const MOST_ENTRIES: u64 = 1 << 16;
 
-/// Blocks that a multiprocessor has one after the other, for equal work on all.
+/// Successive blocks per multiprocessor, for equal work on all.
 const BLOCKS_AFTER_EACH_OTHER: u64 = 8;
 
-/// Threads of a block that adds up: its warps have nothing in common.
+/// Threads per block of the sums: its warps have nothing in common.
 const SUM_THREADS: u32 = 128;
 
-/// Checks that a block may have as much shared memory as a column panel needs.
+/// Checks that a block may have enough shared memory for a column panel.
 fn check_shared<T: Scalar, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> Result<(), Error> {
     let needed = matrix.panels().shared_bytes::<T>(matrix.columns());
     match device.shared_bytes {
@@ -67,7 +67,7 @@ pub(crate) fn coo_16<V: StoredAs<T>, T: Scalar, M: Memory>(
         };
         let shared_bytes = matrix.panels().shared_bytes::<T>(matrix.columns());
         let blocks = first_block(nnz, column_panels, block_entries);
-        // Few blocks fit beside each other, because each has a panel of x: so they are large.
+        // Few blocks fit on a multiprocessor, because each has a panel of x: so they are large.
         let threads_per_block = (3 * device.tuning.threads_per_block()).min(1024);
         let grid = Grid { blocks, threads_per_block, shared_bytes };
         launches.push(Launch::new(grid, kernel));
@@ -114,7 +114,7 @@ pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
 ) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     let (row_panels, column_panels) = matrix.panel_counts();
-    // All at once, before y is written: y is whole where memory runs out.
+    // Allocated at once, before y is written, so y stays intact if memory runs out.
     let mut sums = zeros::<T>(row_panels * matrix.panel_slots())?;
     let mut sums_of_panels = sums.chunks_mut(matrix.panel_slots().max(1));
     let mut parts = with_capacity(row_panels)?;

@@ -11,7 +11,7 @@ fn example() -> Csr<f64> {
 
 const PANELS: Panels = Panels { columns: 4, slots: 2 };
 
-/// A row of so many entries among others of one.
+/// A row of `length` entries among rows of one.
 fn with_long_row(length: u32) -> Csr<f64> {
     let columns: Vec<u32> = [0, 1].into_iter().chain(0..length).chain([0, 2]).collect();
     let offsets = vec![0, 1, 2, 2 + length, 3 + length, 4 + length];
@@ -73,7 +73,7 @@ fn long_rows_have_slots_in_several_panels() {
     }
 }
 
-/// What the second kernel relies on.
+/// The second kernel relies on this.
 #[test]
 fn no_two_entries_of_a_group_are_in_one_slot() {
     let columns = (0..4000u32).map(|entry| entry.wrapping_mul(2_654_435_769) >> 7 & 1023).collect();
@@ -125,7 +125,7 @@ fn places_of_entries_have_32_bits() {
     assert_eq!(error, "the number of entries of a COO-16 matrix is 4294901760, and the limit is 4294901759");
 }
 
-/// The arrays of the example, after `change`.
+/// Error of `try_new` for the arrays of the example after `change`.
 fn refused(change: impl FnOnce(&mut Panels, &mut Coo16<f64>)) -> String {
     let mut coo = Coo16::try_with_panels(example(), PANELS, UNLIMITED).unwrap();
     let mut panels = PANELS;
@@ -174,17 +174,20 @@ fn arrays_that_contradict_each_other_are_refused() {
             "COO-16 matrix: the tile of row panel 0 and column panel 1 has 1 entries in 2 groups",
         ),
         (|_, coo| coo.tile_words[3] = 2 << 20 | 3, "COO-16 matrix: the tiles have 7 entries, expected 6"),
-        (|_, coo| coo.tile_words[0] = 1 << 20 | 3, "COO-16 matrix: entry 2 is in slot 0, as another one of its group"),
+        (
+            |_, coo| coo.tile_words[0] = 1 << 20 | 3,
+            "COO-16 matrix: entry 2 is in slot 0, like another one of its group",
+        ),
         (|_, coo| coo.tile_words.truncate(3), "tile_words has length 3, expected 4"),
         (|_, coo| coo.column_offsets.truncate(31), "column_offsets has length 31, expected 32"),
         (|_, coo| coo.slot_offsets.push(0), "slot_offsets has length 33, expected 32"),
         (
             |_, coo| coo.column_offsets[6] = 1,
-            "COO-16 matrix: column_offsets has a number for entry 6, which is not there",
+            "COO-16 matrix: column_offsets has a number for entry 6, which does not exist",
         ),
         (
             |_, coo| coo.slot_offsets[0] = 1 << 16,
-            "COO-16 matrix: slot_offsets has a number for entry 32, which is not there",
+            "COO-16 matrix: slot_offsets has a number for entry 32, which does not exist",
         ),
         (|_, coo| coo.column_offsets[5] = 2, "COO-16 matrix: entry 5 is in column 6 of 6"),
         (|_, coo| coo.column_offsets[0] = 4, "COO-16 matrix: entry 0 is in column 4 of its panel's 4"),
@@ -192,7 +195,7 @@ fn arrays_that_contradict_each_other_are_refused() {
         (|_, coo| coo.slot_offsets[4] = 1, "COO-16 matrix: entry 4 is in slot 1 of the 1 of row panel 1"),
         (
             |_, coo| {
-                // Row 2 has no entry left, and keeps its slot.
+                // Row 2 has no entry left, but keeps its slot.
                 coo.slot_offsets[1] = 0;
                 coo.tile_words[0] = 3 << 20 | 3;
             },
@@ -211,12 +214,12 @@ fn arrays_that_contradict_each_other_are_refused() {
     }
     let long = Coo16::try_with_panels(with_long_row(70), Panels { columns: 100, slots: 100 }, UNLIMITED).unwrap();
     let mut slots = long.slot_offsets.clone();
-    // From the slot of 35 entries of the long row's to its other one.
+    // Moves an entry from the slot with 35 entries of the long row to its other slot.
     let place = (0..long.nnz()).find(|&place| long.slot(place) == 2).unwrap();
     let (word, shift) = half_of(place as u32);
     slots[word as usize] += 1 << shift;
     let (begins, rows) = (long.slot_begins.clone(), long.panel_rows.clone());
-    // Each entry has a group of its own.
+    // Each entry has its own group.
     let words = vec![74 << 20 | 74];
     let error =
         Coo16::try_new(5, 70, long.panels(), begins, rows, vec![0], words, long.column_offsets, slots, long.values);

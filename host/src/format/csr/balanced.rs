@@ -15,7 +15,7 @@ use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
 use crate::spmv::{Carries, Room, Vectors};
 
-/// Makes the same kernel for whichever width the row offsets have.
+/// Makes the same kernel for either width of the row offsets.
 macro_rules! with_offsets {
     ($matrix:expr, $offsets:ident => $kernel:expr) => {{
         let call: ::cuda_std::launch::Call = match $matrix.row_offsets() {
@@ -104,16 +104,16 @@ pub(crate) fn merge_path<T: Scalar, M: Memory>(
     Ok(vec![Launch { grid, call }, intervals.carries(alpha, y, carries, device)])
 }
 
-/// Threads of the block that has a tile: more than for other kernels, because rows of a tile share elements of x, but
-/// so many only that shared memory suffices on every device.
+/// Returns the threads per block of a tile: more than in other kernels, because rows of a tile share elements of x, but
+/// few enough for the shared memory of every device.
 fn tile_threads(device: &Device) -> u32 {
     (2 * device.tuning.threads_per_block()).min(512)
 }
 
-/// Waves of blocks up to which it takes less time that blocks arrive than that another launch follows.
+/// Largest number of waves of blocks for which arrivals take less time than another launch.
 const WAVES_THAT_ARRIVE: u64 = 2;
 
-/// Tiles of `items` rows and entries of a matrix.
+/// Divides a matrix into tiles of `items` rows and entries.
 fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
     let length = items.into();
     Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
@@ -136,7 +136,7 @@ pub(crate) fn tiled<V: StoredAs<T>, T: Scalar, M: Memory>(
     }
 }
 
-/// One launch, for few tiles.
+/// Returns a single launch, for few tiles.
 fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     values: Values<V, T>,
@@ -178,8 +178,8 @@ fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
     Ok(launches)
 }
 
-/// Two launches. The carries lie in the room of tiles: products of several vectors write that of other carries, and the rows
-/// of these are found once.
+/// Returns two launches. The carries are in the workspace of tiles: products of several vectors overwrite the workspace
+/// of other carries, and the carry rows are computed only once.
 fn tiled_with_carries<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     values: Values<V, T>,
@@ -227,14 +227,15 @@ fn tiled_with_carries<V: StoredAs<T>, T: Scalar, M: Memory>(
     Ok(launches)
 }
 
-/// A block for each tile.
+/// Returns a grid with a block per tile.
 fn grid_of_tiles<T>(tiles: &Intervals, threads_per_block: u32) -> Grid {
     let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
     Grid { blocks: tiles.count as u32, threads_per_block, shared_bytes }
 }
 
-/// All kernels take at most 12 additions for every 224 entries of a row and one for every 32 intervals that it
-/// spans, and some 30 more for the trees and what is cut at both ends. The CPU has shorter ones, as for all of CSR.
+/// Returns the longest chain. All kernels take at most 12 additions per 224 entries of a row, one per 32 intervals that
+/// it spans, and some 30 more for the trees and the cut pieces at both ends. The chains of the CPU are shorter, as for
+/// all of CSR.
 pub(crate) fn longest_chain(length: usize) -> usize {
     (length.div_ceil(4) + 32).min(length)
 }

@@ -1,4 +1,4 @@
-//! What CSR costs, which is the base of comparison.
+//! Costs of CSR, the baseline of comparisons.
 
 use super::strategy::{CsrStrategy, Strategy};
 use crate::format::Lanes;
@@ -12,7 +12,7 @@ use crate::select::machine::Machine;
 impl Costs for Strategy {
     fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let &Analysis { rows, nnz, offset_bytes, .. } = analysis;
-        // The row offsets are instead of the row indices of COO.
+        // Row offsets replace the row indices of COO.
         Stored::all((rows as u128 + 1) * offset_bytes as u128 + coo_bytes::<V>(nnz) - 4 * nnz as u128)
     }
 
@@ -40,7 +40,7 @@ impl Costs for Strategy {
                 let mean = nnz / rows.max(1.0) / lanes;
                 Shape { steps, chain, threads: rows * lanes, mean, ..Shape::of_rows(analysis) }
             }
-            // y is scaled before.
+            // y is scaled first.
             CsrStrategy::LoadBalanced | CsrStrategy::LoadBalancedAtomic | CsrStrategy::Automatic => {
                 Shape { writes: 2.0, ..Shape::shared(analysis, machine) }
             }
@@ -66,7 +66,7 @@ impl Costs for Strategy {
 }
 
 impl Strategy {
-    /// The place of a row's lanes in what an analysis has for each number of lanes.
+    /// Returns the index of a row's lane count in the tables that an analysis has per lane count.
     fn lane_place(self, analysis: &Analysis) -> usize {
         let lanes = match self.0 {
             CsrStrategy::Vector(lanes) => lanes.for_matrix(analysis.rows, analysis.nnz),

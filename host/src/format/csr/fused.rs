@@ -12,13 +12,14 @@ use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::{Fused, FusedArguments, Vectors};
 
-/// Whether rows are so few that the launch saved is worth more than what the lane takes that writes the row: the rest wait.
+/// Returns whether the rows are few enough that the saved launch outweighs the extra work of the lane that writes a
+/// row, while the other lanes wait.
 pub(crate) fn pays<T: Scalar, M: Memory>(matrix: &Csr<T, M>, lanes: Lanes, device: &Device) -> bool {
     let lanes = lanes.for_matrix(matrix.rows(), matrix.nnz());
     device.has_few_rows(matrix.rows().saturating_mul(lanes as usize))
 }
 
-/// With the row offsets of the matrix.
+/// Returns the launch, given the row offsets of the matrix.
 pub(crate) fn vector<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     row_offsets: Global<u32>,

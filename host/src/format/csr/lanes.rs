@@ -1,6 +1,6 @@
-//! Lanes that share a row of CSR.
+//! Number of lanes per row of CSR.
 
-/// How many lanes of a warp work on one row.
+/// Number of lanes of a warp that work on one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lanes {
     /// Chosen from the mean row length.
@@ -18,12 +18,12 @@ pub enum Lanes {
 }
 
 impl Lanes {
-    /// The number of lanes for a matrix with this many rows and entries.
+    /// Returns the number of lanes for a matrix with this number of rows and entries.
     pub(crate) fn for_matrix(self, rows: usize, nnz: usize) -> u32 {
         self.count().unwrap_or_else(|| lanes_for(rows, nnz))
     }
 
-    /// The number of lanes, unless it is to be chosen.
+    /// Returns the number of lanes, or `None` if it depends on the matrix.
     pub(crate) fn count(self) -> Option<u32> {
         match self {
             Self::ByMeanLength => None,
@@ -36,8 +36,8 @@ impl Lanes {
     }
 }
 
-/// The number of lanes a row that [`Lanes::ByMeanLength`] stands for: about one lane for every six entries of the
-/// mean row, which measured best on an H200 for stencils and bands.
+/// Returns the lanes per row that [`Lanes::ByMeanLength`] stands for: about one lane per six entries of the mean row,
+/// which was fastest on an H200 for stencils and bands.
 pub(crate) fn lanes_for(rows: usize, nnz: usize) -> u32 {
     let mean = nnz / rows.max(1);
     (mean / 6).clamp(2, 32).next_power_of_two() as u32

@@ -29,9 +29,9 @@ pub use strategy::CsrStrategy;
 pub(crate) use strategy::Strategy;
 
 storage! {
-    /// A sparse matrix in compressed sparse row format: the entries row after row, and where each row begins.
+    /// A sparse matrix in compressed sparse row format: the entries row by row, and the offset of each row.
     ///
-    /// Entries of a row may be in any order, and an entry may be stored more than once: the values add up.
+    /// Entries of a row may be in any order, and an entry may be stored more than once: the values are summed.
     ///
     /// ```
     /// use host::Csr;
@@ -51,13 +51,13 @@ storage! {
     pub struct Csr {
         parameters {}
         offsets {
-            /// Where each row begins.
+            /// Offset of each row's first entry.
             row_offsets,
         }
         arrays {
-            /// The column of each entry.
+            /// Column of each entry.
             column_indices: u32,
-            /// The value of each entry.
+            /// Value of each entry.
             values: T,
         }
     }
@@ -76,20 +76,20 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
         })
     }
 
-    /// Copies new values, one for each entry, to where the old ones are; if those are borrowed, to an array of the matrix's
-    /// own.
+    /// Overwrites the values with new ones, one per entry; borrowed values are replaced by an array owned by the
+    /// matrix.
     ///
     /// # Errors
-    /// When there are more or fewer, an array is another executor's, or the device fails.
+    /// When the number of values differs, an array belongs to another executor, or the device fails.
     pub fn update_values<E: Executor<Memory = M>>(&mut self, executor: &E, values: &M::Buffer<T>) -> Result<(), Error> {
         check_length("values", values.len(), self.stored)?;
         overwrite(executor, values, &mut self.values)
     }
 
-    /// The same pattern with other values, in the order of the entries.
+    /// Replaces the values and keeps the pattern; `change` returns the new values in the order of the entries.
     ///
     /// # Errors
-    /// Those of `change`, and when it gives more or fewer values.
+    /// Those of `change`, or when it returns a different number of values.
     pub fn with_values<U: Scalar>(
         self,
         change: impl FnOnce(M::Buffer<T>) -> Result<M::Buffer<U>, Error>,
@@ -100,7 +100,7 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
         Ok(Csr { rows, columns, stored, row_offsets, column_indices, values })
     }
 
-    /// A matrix from arrays that somebody else vouches for.
+    /// Builds a matrix from arrays that the caller guarantees to be valid.
     pub(crate) fn from_valid(
         rows: usize,
         columns: usize,
@@ -111,14 +111,14 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
         Self { rows, columns, stored: values.len(), row_offsets, column_indices, values }
     }
 
-    /// Bytes of the arrays if the values were of type `V`.
+    /// Returns the bytes of the arrays if the values were of type `V`.
     pub(super) fn bytes_with<V>(&self) -> u128 {
         self.row_offsets.bytes() + self.stored as u128 * (4 + size_of::<V>() as u128)
     }
 }
 
 impl<T: Scalar> Csr<T> {
-    /// The same matrix with values of another type, rounded to the nearest. A real type has no imaginary parts.
+    /// Returns the same matrix with values of another type, rounded to nearest. A real type drops imaginary parts.
     ///
     /// # Errors
     /// When memory runs out.
@@ -139,16 +139,16 @@ impl<T: Scalar> Csr<T> {
 }
 
 impl<T: Scalar> Csr<T> {
-    /// The values, to write to: any number may be in any place.
+    /// Returns the values for writing: any number is valid in any position.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// A matrix from its arrays. In parallel, O(rows + nnz).
+    /// Builds a matrix from its arrays. Runs in parallel in O(rows + nnz).
     ///
     /// # Errors
-    /// When the arrays contradict each other or the shape, a column index is not below `columns`, or memory runs out,
-    /// which takes offsets of a width that they need not have.
+    /// When the arrays contradict each other or the shape, a column index is not below `columns`, or memory runs out
+    /// while the offsets change their width.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -164,12 +164,12 @@ impl<T: Scalar> Csr<T> {
         Ok(Self { rows, columns, stored: values.len(), row_offsets, column_indices, values })
     }
 
-    /// A matrix from entries in any order: sorts them by row and column and sums duplicates, in the order in
-    /// which they were given. In parallel, O(rows + nnz log(longest row)); takes the memory of the matrix, and
-    /// that of its longest rows twice.
+    /// Builds a matrix from entries in any order: sorts them by row and column, and sums duplicates in the order given.
+    /// Runs in parallel in O(rows + nnz log(longest row)); takes the memory of the matrix, and that of its longest rows
+    /// twice.
     ///
     /// # Errors
-    /// When an index is not below the shape's, the three arrays differ in length, or memory runs out.
+    /// When an index is outside the shape, the three arrays differ in length, or memory runs out.
     pub fn try_from_triplets(
         rows: usize,
         columns: usize,
@@ -189,11 +189,11 @@ impl<T: Scalar> Csr<T> {
         assembly.finish()
     }
 
-    /// Sorts each row by column; entries of one column keep their order. In parallel, O(nnz log(longest row)); takes the
-    /// memory of the longest rows twice.
+    /// Sorts each row by column; entries of one column keep their order. Runs in parallel in O(nnz log(longest row));
+    /// takes the memory of the longest rows twice.
     ///
     /// # Errors
-    /// When memory runs out, or a row that is not sorted has 2^32 entries; some rows may be sorted then.
+    /// When memory runs out, or an unsorted row has 2^32 entries or more; some rows may then be sorted.
     pub fn sort_rows(&mut self) -> Result<(), Error> {
         parallel_rows(
             &self.row_offsets,
@@ -212,11 +212,11 @@ impl<T: Scalar> Csr<T> {
         )
     }
 
-    /// Adds up neighbouring entries of one row and column, so that after [`sort_rows`](Self::sort_rows) no
-    /// entry is stored twice. In place, O(nnz).
+    /// Sums adjacent entries of the same row and column, so that after [`sort_rows`](Self::sort_rows) no entry is
+    /// stored twice. In place, O(nnz).
     ///
     /// # Errors
-    /// When memory runs out, which takes offsets that become narrow; the matrix is right then, but for their width.
+    /// When memory for narrower offsets runs out; the matrix is then correct except for their width.
     pub fn sum_duplicates(&mut self) -> Result<(), Error> {
         let distinct = |row| {
             let columns = &self.column_indices[self.range(row)];
@@ -246,10 +246,10 @@ impl<T: Scalar> Csr<T> {
         self.row_offsets.narrow_if_short()
     }
 
-    /// Sorts each row by column and adds up duplicates, unless all is so already.
+    /// Sorts each row by column and sums duplicates, unless there is nothing to do.
     ///
     /// # Errors
-    /// Those of both.
+    /// Those of both steps.
     #[doc(hidden)]
     pub fn sort_and_sum(&mut self) -> Result<(), Error> {
         if !self.columns_ascend() {
@@ -259,14 +259,14 @@ impl<T: Scalar> Csr<T> {
         Ok(())
     }
 
-    /// Whether each row is sorted by column, and has no column twice.
+    /// Returns whether the columns of each row are sorted and distinct.
     #[doc(hidden)]
     pub fn columns_ascend(&self) -> bool {
         let ascends = |row| self.column_indices[self.range(row)].is_sorted_by(|left, right| left < right);
         parallel::all(self.rows, ROWS_AT_ONCE, &ascends)
     }
 
-    /// Where the entries of a row are in the arrays.
+    /// Returns the range of a row's entries in the arrays.
     ///
     /// # Panics
     /// When `row` is not below [`rows`](Self::rows).
@@ -275,7 +275,7 @@ impl<T: Scalar> Csr<T> {
         self.row_offsets.get(row)..self.row_offsets.get(row + 1)
     }
 
-    /// The row that holds an entry, given by its place in the arrays. O(log rows).
+    /// Returns the row that holds an entry, given by its index in the arrays. O(log rows).
     #[doc(hidden)]
     pub fn row_of(&self, entry: usize) -> usize {
         let (mut low, mut high) = (0, self.rows);
@@ -286,12 +286,12 @@ impl<T: Scalar> Csr<T> {
         low
     }
 
-    /// Number of entries of each row.
+    /// Returns the number of entries of each row.
     pub fn row_lengths(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
         (0..self.rows).map(|row| self.range(row).len())
     }
 
-    /// The entries of a row, as column and value.
+    /// Returns the entries of a row, as column and value.
     ///
     /// # Panics
     /// When `row` is not below [`rows`](Self::rows).
@@ -300,12 +300,12 @@ impl<T: Scalar> Csr<T> {
         self.column_indices[range.clone()].iter().zip(&self.values[range]).map(|(&column, &value)| (column, value))
     }
 
-    /// Number of entries of the longest row; 0 when there is no row.
+    /// Returns the number of entries of the longest row; 0 if there are no rows.
     pub fn longest_row(&self) -> usize {
         self.row_offsets.longest()
     }
 
-    /// The arrays: row offsets, column indices, values.
+    /// Returns the arrays: row offsets, column indices, values.
     pub fn into_parts(self) -> (Offsets, Vec<u32>, Vec<T>) {
         (self.row_offsets, self.column_indices, self.values)
     }

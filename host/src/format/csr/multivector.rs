@@ -16,7 +16,7 @@ use crate::real::Scalar;
 use crate::spmv::multivector::{Arguments, LARGEST_TILE, ROWS_AT_ONCE, Tiles, multiply_rows};
 use crate::spmv::{HostOperands, Room};
 
-/// The launches of Y ← α A X + β Y with a row for each group of lanes.
+/// Returns the launches of Y ← α A X + β Y with one row per group of lanes.
 ///
 /// # Errors
 /// When memory runs out.
@@ -31,7 +31,7 @@ pub(super) fn by_rows<T: Scalar, M: Memory>(
     }
 }
 
-/// The launch for one tile.
+/// Returns the launch for one tile.
 fn launch<E: Elements<Number = T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     arguments: Arguments<E>,
@@ -52,15 +52,15 @@ fn launch<E: Elements<Number = T>, T: Scalar, M: Memory>(
     Launch { grid: device.uneven_grid(u64::from(rows) * u64::from(tile.lanes)), call }
 }
 
-/// Tiles that a launch multiplies at a time: where one has few blocks for the device, two have enough.
+/// Tiles per launch: where one has too few blocks for the device, two have enough.
 const TILES_AT_ONCE: usize = 2;
 
-/// Threads of a block that has a share: two warps at least, one for each end of it.
+/// Returns the threads per block of a share: at least two warps, one for each end of the share.
 fn share_threads(device: &Device) -> u32 {
     device.tuning.threads_per_block().clamp(64, 256)
 }
 
-/// The launches of Y ← α A X + β Y with equal shares of rows and entries for all blocks.
+/// Returns the launches of Y ← α A X + β Y with equal shares of rows and entries for all blocks.
 ///
 /// # Errors
 /// When memory runs out.
@@ -72,7 +72,8 @@ pub(super) fn in_shares<T: Scalar, M: Memory>(
 ) -> Result<Vec<Launch>, Error> {
     let items = matrix.rows() as u64 + matrix.nnz() as u64;
     let shares = items.div_ceil(csr_tiled::share_items(share_threads(device)).into()) as u32;
-    // For tiles of every size at once: asking for more later would give back what a launch or a recording before needs.
+    // Room for tiles of every size at once: a later, larger request would free what an earlier launch or recording
+    // needs.
     let values = (shares as usize).saturating_mul(TILES_AT_ONCE * LARGEST_TILE * Pair::<T>::COUNT as usize);
     let carries = room.wide_carries(shares as usize, values)?;
     match tiles.arguments_of_pairs().zip(carries.values_mut.as_pairs()) {
@@ -81,7 +82,7 @@ pub(super) fn in_shares<T: Scalar, M: Memory>(
     }
 }
 
-/// The launches for each tile, with room for carries.
+/// Returns the launches for all tiles, given the workspace for carries.
 fn share_launches<E: Elements<Number = T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     tiles: impl ExactSizeIterator<Item = Arguments<E>>,

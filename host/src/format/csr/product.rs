@@ -1,4 +1,4 @@
-//! CSR: one thread or several lanes a row.
+//! CSR: one thread or several lanes per row.
 
 use cuda_std::launch::{Call, Launch};
 use cuda_std::{Global, GlobalMut};
@@ -70,7 +70,7 @@ pub(crate) fn vector<V: StoredAs<T>, T: Scalar, M: Memory>(
     Launch { grid, call }
 }
 
-/// What both kernels take, but for the row offsets.
+/// Arguments of both kernels, except the row offsets.
 struct Arguments<V, T> {
     rows: u32,
     column_indices: Global<u32>,
@@ -100,7 +100,7 @@ pub(crate) fn longest_chain(lanes: Lanes, length: usize) -> usize {
         Some(lanes) => length.div_ceil(lanes as usize) + lanes.ilog2() as usize + 2,
         None => length.div_ceil(2) + 7,
     };
-    // The CPU may have the longer one.
+    // The chain on the CPU may be longer.
     chain.min(length).max(cpu::longest_chain(length))
 }
 

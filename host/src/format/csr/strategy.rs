@@ -1,4 +1,4 @@
-//! CSR: how its rows are shared out.
+//! CSR: distribution of its rows over threads.
 
 use cuda_std::launch::Launch;
 
@@ -17,41 +17,41 @@ use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
-/// How the rows of CSR are shared out.
+/// Distribution of the rows of CSR over threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CsrStrategy {
-    /// One thread a row.
+    /// One thread per row.
     Scalar,
-    /// Several lanes a row.
+    /// Several lanes per row.
     Vector(Lanes),
     /// Equal shares of the entries for all warps.
     LoadBalanced,
-    /// Equal shares of the entries for all warps, which add to rows that they share atomically. Not
+    /// Equal shares of the entries for all warps, which update shared rows atomically. Not
     /// [reproducible](Format::reproducible).
     LoadBalancedAtomic,
     /// Equal shares of rows and entries for all warps.
     MergePath,
-    /// Equal tiles of rows and entries for all blocks, several lanes a row.
+    /// Equal tiles of rows and entries for all blocks, several lanes per row.
     Tiled,
-    /// One thread a row or load-balanced, as [`Format::resolve`] decides.
+    /// One thread per row or load-balanced, as [`Format::resolve`] decides.
     Automatic,
 }
 
 impl Format {
-    /// CSR, one thread a row.
+    /// CSR, one thread per row.
     pub const CSR_SCALAR: Self = Self::Csr(CsrStrategy::Scalar);
-    /// CSR, several lanes a row: as many as its mean length suggests.
+    /// CSR, several lanes per row, chosen by the mean row length.
     pub const CSR_VECTOR: Self = Self::Csr(CsrStrategy::Vector(Lanes::ByMeanLength));
     /// CSR, equal shares of the entries for all warps.
     pub const CSR_LOAD_BALANCED: Self = Self::Csr(CsrStrategy::LoadBalanced);
-    /// CSR, equal shares of the entries for all warps, which add to rows that they share atomically. Not
+    /// CSR, equal shares of the entries for all warps, which update shared rows atomically. Not
     /// [reproducible](Self::reproducible).
     pub const CSR_LOAD_BALANCED_ATOMIC: Self = Self::Csr(CsrStrategy::LoadBalancedAtomic);
     /// CSR, equal shares of rows and entries for all warps.
     pub const CSR_MERGE_PATH: Self = Self::Csr(CsrStrategy::MergePath);
-    /// CSR, equal tiles of rows and entries for all blocks, several lanes a row.
+    /// CSR, equal tiles of rows and entries for all blocks, several lanes per row.
     pub const CSR_TILED: Self = Self::Csr(CsrStrategy::Tiled);
-    /// CSR, one thread a row or load-balanced, as [`resolve`](Self::resolve) decides.
+    /// CSR, one thread per row or load-balanced, as [`resolve`](Self::resolve) decides.
     pub const CSR_AUTOMATIC: Self = Self::Csr(CsrStrategy::Automatic);
 }
 
@@ -61,7 +61,7 @@ const BALANCED_ROWS: usize = 1_000_000;
 /// With a row of more entries than this, [`CsrStrategy::Automatic`] is load-balanced.
 const BALANCED_ROW_LENGTH: usize = 64;
 
-/// CSR: how its rows are shared out.
+/// CSR: distribution of its rows over threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub CsrStrategy);
 
@@ -136,8 +136,8 @@ impl strategy::Strategy for Strategy {
 
     fn longest_chain(self, length: usize) -> usize {
         match self.0 {
-            // One chain, or on the CPU at least; Automatic is any of those that it stands for; atomic additions come one
-            // after the other.
+            // One chain, at least on the CPU; Automatic is one of the strategies that it stands for; atomic additions
+            // are sequential.
             CsrStrategy::Scalar | CsrStrategy::LoadBalancedAtomic | CsrStrategy::Automatic => length,
             CsrStrategy::Vector(lanes) => product::longest_chain(lanes, length),
             CsrStrategy::LoadBalanced | CsrStrategy::MergePath | CsrStrategy::Tiled => balanced::longest_chain(length),

@@ -1,4 +1,4 @@
-//! The transpose of a matrix in CSR times a vector.
+//! Transpose of a matrix in CSR times a vector.
 
 use cuda_std::launch::Launch;
 use gpu_kernels::transposed::{CsrConjugateTransposed, CsrTransposed};
@@ -13,7 +13,7 @@ use crate::real::Scalar;
 use crate::spmv::transposed::{self, Sums, Transposition, entries_of_part};
 use crate::spmv::{HostOperands, Vectors};
 
-/// The launches of y ← α Aᵀ x + β y, or the same with Aᴴ.
+/// Returns the launches of y ← α Aᵀ x + β y, or the same with Aᴴ.
 pub(super) fn launches<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     transposition: Transposition,
@@ -54,7 +54,7 @@ pub(super) fn multiply_on_cpu<T: Scalar>(
     })
 }
 
-/// The sums of the rows that begin among the entries of a part.
+/// Returns the sums over the rows that begin among the entries of a part.
 fn sums<T: Scalar>(
     matrix: &Csr<T>,
     transposition: Transposition,

@@ -13,11 +13,11 @@ use crate::memory::Buffer;
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
-/// The same matrix as `matrix`, in DIA. Takes 8 bytes for each row and each column and, where rows are not sorted, a
-/// second copy of the entries.
+/// Converts `matrix` to DIA. Takes 8 bytes per row and per column and, if rows are not sorted, a second copy of the
+/// entries.
 ///
 /// # Errors
-/// When the arrays would be larger than `limit` allows, memory runs out, or the device fails.
+/// When the arrays would exceed `limit`, memory runs out, or the device fails.
 pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
@@ -44,14 +44,15 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
             values: values.global_mut(),
             counts: filled.counts.global_mut(),
         };
-        // SAFETY: the matrix is valid and sorted, the diagonals are all that it occupies, there is a place for each row
+        // SAFETY: the matrix is valid and sorted, the diagonals are all that it occupies, there is a slot for each row
         // on each of them, and a count for each warp.
         unsafe { launch(executor, grid, kernel) }
     })?;
     Ok(Dia { rows, columns, stored: filled.total()?, stride, diagonals, offsets, values })
 }
 
-/// Column minus row of each diagonal that holds an entry, in order; or an error, if `limit` does not allow so many.
+/// Returns column minus row of each diagonal that holds an entry, in order; or an error if their number exceeds
+/// `limit`.
 fn occupied_diagonals<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -73,7 +74,7 @@ fn occupied_diagonals<T: Scalar, K: KernelExecutor>(
         unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
     })?;
     let scan = Scan::new(executor, &occupied)?;
-    // Not above the number of flags, which has 32 bits.
+    // At most the number of flags, which fits 32 bits.
     let diagonals = scan.total() as usize;
     limit.check("DIA", dia_bytes::<T>(matrix.rows(), diagonals), matrix.bytes())?;
     let numbers: Array<K, u32> = scan.offsets_of(1)?;
@@ -85,12 +86,12 @@ fn occupied_diagonals<T: Scalar, K: KernelExecutor>(
     Ok(offsets)
 }
 
-/// In how many parts a row is taken apart.
+/// Returns the number of parts of a row.
 fn parts(diagonals: usize) -> usize {
     diagonals.div_ceil(DIAGONALS_AT_ONCE as usize)
 }
 
-/// The same matrix in CSR. Takes 8 bytes (12 from 2^32 entries on, or nearly so) for each row and each 64 diagonals.
+/// Converts the matrix to CSR. Takes 8 bytes (12 from about 2^32 entries on) per row and 64 diagonals.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.

@@ -1,4 +1,4 @@
-//! What DIA costs.
+//! Costs of DIA.
 
 use super::dia_bytes;
 use super::strategy::Strategy;
@@ -21,7 +21,7 @@ impl Costs for Strategy {
         diagonals * rows * width / SECTOR_BYTES as f64
     }
 
-    /// Diagonal by diagonal.
+    /// x is read diagonal by diagonal.
     fn streams_x(self) -> bool {
         true
     }
@@ -32,7 +32,7 @@ impl Costs for Strategy {
     }
 
     fn exclusion<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
-        // A number of diagonals that is not exact is more than the limit allows.
+        // An inexact number of diagonals exceeds the limit.
         (!analysis.diagonals.exact).then_some(Exclusion::Fill)
     }
 }

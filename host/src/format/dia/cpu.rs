@@ -1,4 +1,4 @@
-//! DIA on the CPU: a few diagonals at a time, and the sums of neighbouring rows in registers.
+//! DIA on the CPU: a few diagonals at a time, with the sums of neighbouring rows in registers.
 
 use std::ops::Range;
 
@@ -9,22 +9,22 @@ use crate::spmv::HostOperands;
 use crate::spmv::lanes::each_lane;
 use crate::spmv::on_cpu::{READ_AHEAD_FROM, RowsVisitor, is_padding, prefetch_to_second_cache, share_out};
 
-/// Rows whose sums stay in the first cache while a CPU thread goes from diagonals to diagonals.
+/// Rows whose sums stay in the L1 cache while a CPU thread goes through groups of diagonals.
 const ROWS_AT_ONCE: usize = 2048;
 
-/// The same where a diagonal begins or ends: then it is read alone.
+/// The same where a diagonal begins or ends, and is then read alone.
 const ROWS_AT_EDGES: usize = 256;
 
-/// Diagonals that are read together: as many as the processor reads ahead by itself.
+/// Diagonals that are read together: as many as the processor prefetches on its own.
 const DIAGONALS_AT_ONCE: usize = 9;
 
 /// Neighbouring rows whose sums are in registers.
 const TILE: usize = 16;
 
-/// Rows to read ahead, which is farther than a page: processors do not go on to the next page by themselves.
+/// Rows to read ahead, which is farther than a page: processors do not prefetch across pages on their own.
 const READ_AHEAD: usize = 1024;
 
-/// A row's products are added up in the order of their columns, one after the other.
+/// Adds a row's products sequentially, in the order of their columns.
 pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
     matrix: &Dia<T>,
     values: HostValues<'_, V, T>,
@@ -64,7 +64,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> RowsVisitor<T> for Mult
 }
 
 impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T, READS_AHEAD> {
-    /// Sets `sums` to α A x of the rows from the first on.
+    /// Sets `sums` to α A x for the rows from `first_row` on.
     #[inline(always)]
     fn multiply(&self, first_row: usize, sums: &mut [T]) {
         let (first, last) = (first_row as isize, (first_row + sums.len()) as isize);
@@ -76,11 +76,11 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// The same for few rows, if diagonals begin or end there.
+    /// Same as [`multiply`](Self::multiply) for few rows, where diagonals may begin or end.
     #[inline(always)]
     fn multiply_part(&self, first_row: usize, sums: &mut [T]) {
         let offsets = self.matrix.offsets().as_slice();
-        // Diagonals that are inside the matrix in all of these rows, and those before and behind them.
+        // Diagonals that are inside the matrix in all of these rows, and the partial ones before and behind them.
         let (first, last) = (first_row as isize, (first_row + sums.len()) as isize);
         let begin = offsets.partition_point(|&offset| first + (offset as isize) < 0);
         let end = offsets.partition_point(|&offset| last + offset as isize <= self.x.len() as isize).max(begin);
@@ -110,8 +110,8 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         rest.iter_mut().for_each(|sum| *sum = self.alpha * *sum);
     }
 
-    /// Adds the products of diagonals that are inside the matrix in all of these rows, at most [`DIAGONALS_AT_ONCE`].
-    /// The first ones find no sums yet; after the last ones the sums are multiplied with α.
+    /// Adds the products of at most [`DIAGONALS_AT_ONCE`] diagonals that are inside the matrix in all of these rows.
+    /// The first group starts from zero sums; after the last one the sums are multiplied by α.
     #[inline(always)]
     fn add_tiles(
         &self,
@@ -138,14 +138,14 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
                         prefetch_to_second_cache(ahead.wrapping_add(line));
                     });
                 }
-                // Numbered places, not iterators, so that the compiler keeps the sums in registers.
+                // Indexed, without iterators, so the compiler keeps the sums in registers.
                 sums = each_lane(|lane| self.add_present(sums[lane], values[lane], elements[lane]));
             }
             *tile = if is_last { each_lane(|lane| self.alpha * sums[lane]) } else { sums };
         }
     }
 
-    /// Adds the products of the part of a diagonal that is inside the matrix.
+    /// Adds the products of the part of a diagonal inside the matrix.
     #[inline(always)]
     fn add_diagonal(&self, first_row: usize, diagonal: usize, sums: &mut [T]) {
         let offset = self.matrix.offsets()[diagonal] as isize;
@@ -160,7 +160,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// The values of a diagonal from a row on, as many as there are sums, and the elements of x that belong to them.
+    /// Returns the values of a diagonal from a row on, one per sum, and the matching elements of x.
     #[inline(always)]
     fn factors(&self, first_row: usize, diagonal: usize, sums: &[T]) -> (&[V], &[T]) {
         let column = first_row.wrapping_add_signed(self.matrix.offsets()[diagonal] as isize);
@@ -168,7 +168,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         (&self.values.stored[place..][..sums.len()], &self.x[column..][..sums.len()])
     }
 
-    /// The sum with the product, if there is an entry.
+    /// Returns the sum, with the product added if there is an entry.
     #[inline(always)]
     fn add_present(&self, sum: T, value: V, element: T) -> T {
         if is_padding(value) { sum } else { sum + self.values.widen(value) * element }
@@ -181,7 +181,7 @@ mod tests {
     use crate::format::{Csr, FillLimit, Offsets};
     use crate::real::Real;
 
-    /// Enough diagonals for several passes, some of which leave the matrix or have places without an entry.
+    /// Enough diagonals for several passes, some of which leave the matrix or have slots without an entry.
     fn matrix<T: Real>(rows: usize, columns: usize) -> Csr<T> {
         let diagonals = (-8..8).chain([-2500, 1000, 3000, -30]);
         let mut diagonals: Vec<isize> = diagonals.collect();
@@ -229,7 +229,7 @@ mod tests {
         let rows = if cfg!(miri) { 40 } else { 3 * ROWS_AT_ONCE + 100 };
         let widths = [rows, rows / 2, rows + if cfg!(miri) { 15 } else { 4000 }];
         for (width, columns) in widths.into_iter().enumerate() {
-            // Miri takes long for each.
+            // Each takes long under Miri.
             let is_checked = |number| !cfg!(miri) || number == width;
             if is_checked(0) {
                 check::<f32, false>(rows, columns, 0.0);

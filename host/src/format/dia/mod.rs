@@ -22,20 +22,19 @@ use crate::real::Scalar;
 
 pub(crate) use strategy::Strategy;
 
-/// The stride is a multiple of this, so that each diagonal begins aligned for full cache lines.
+/// The stride is a multiple of this, so each diagonal is aligned to full cache lines.
 const STRIDE_MULTIPLE: usize = 32;
 
 storage! {
-    /// A sparse matrix in diagonal format: each diagonal that holds an entry is stored whole, with a place for every
-    /// row, [`stride`](Self::stride) places from one diagonal to the next. There are no row or column indices.
+    /// A sparse matrix in diagonal format: each diagonal that holds an entry is stored whole, with a slot for every
+    /// row, [`stride`](Self::stride) slots from one diagonal to the next. There are no row or column indices.
     ///
-    /// A place that holds no entry, inside the matrix or outside, holds
-    /// [`ABSENT`](gpu_kernels::absent::Absent::ABSENT), a NaN with all bits set; so a stored zero stays an entry.
-    /// An entry with just those bits becomes another NaN. A place holds one entry, so duplicates are summed by the
-    /// conversion, and a row's entries are in the order of their columns.
+    /// A slot without an entry, inside the matrix or outside, holds [`ABSENT`](gpu_kernels::absent::Absent::ABSENT), a
+    /// NaN with all bits set; so a stored zero stays an entry. An entry with exactly those bits becomes another NaN. A
+    /// slot holds one entry, so the conversion sums duplicates, and a row's entries are in the order of their columns.
     pub struct Dia {
         parameters {
-            /// Places from one diagonal to the next: the number of rows, rounded up.
+            /// Slots from one diagonal to the next: the number of rows, rounded up.
             stride: usize,
             /// Number of stored diagonals.
             diagonals: usize,
@@ -44,24 +43,24 @@ storage! {
         arrays {
             /// Column minus row of each diagonal, ascending.
             offsets: i32,
-            /// The value of each place, or the mark for padding; by row within a diagonal.
+            /// Value of each slot, or the mark for padding; by row within a diagonal.
             values: T,
         }
     }
 }
 
-/// Places from one diagonal to the next, for so many rows.
+/// Returns the number of slots from one diagonal to the next, for `rows` rows.
 pub(crate) fn dia_stride(rows: usize) -> usize {
     rows.next_multiple_of(STRIDE_MULTIPLE)
 }
 
-/// Bytes that the DIA arrays take for so many rows and diagonals. Cannot overflow.
+/// Returns the bytes of the DIA arrays for this number of rows and diagonals. Cannot overflow.
 pub(crate) fn dia_bytes<T>(rows: usize, diagonals: usize) -> u128 {
     let places = dia_stride(rows) as u128 * diagonals as u128;
     places * size_of::<T>() as u128 + diagonals as u128 * 4
 }
 
-/// Bytes that the DIA arrays of `matrix` take with values of `V`. O(nnz + rows + columns).
+/// Returns the bytes that the DIA arrays of `matrix` take with values of `V`. O(nnz + rows + columns).
 ///
 /// # Errors
 /// When memory runs out.
@@ -70,11 +69,12 @@ pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> Result<u128, Err
 }
 
 impl<T: Scalar> Dia<T> {
-    /// A matrix from its arrays. In parallel over the diagonals, O(rows · diagonals).
+    /// Builds a matrix from its arrays. Runs in parallel over the diagonals in O(rows · diagonals).
     ///
     /// # Errors
-    /// When the stride is not the number of rows rounded up to 32, there are not `stride` values for each offset, the
-    /// offsets do not ascend, a diagonal has no entry or one outside the matrix, or padding is not the mark.
+    /// When the stride is not the number of rows rounded up to a multiple of 32, there are not `stride` values per
+    /// offset, the offsets do not ascend, a diagonal is empty or has an entry outside the matrix, or padding is not the
+    /// mark.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -99,10 +99,10 @@ impl<T: Scalar> Dia<T> {
             let mut entries = 0;
             for (row, value) in (0..).zip(&values[diagonal * stride..][..stride]) {
                 if !value.is_absent() && !inside.contains(&row) {
-                    return Err(format!("row {row} of diagonal {offset} is outside the matrix, and has a value"));
+                    return Err(format!("row {row} of diagonal {offset} is outside the matrix, but has a value"));
                 }
                 if value.is_absent() && !same_bits(&[*value], &[T::ABSENT]) {
-                    return Err(format!("row {row} of diagonal {offset} is a NaN that is kept for the mark"));
+                    return Err(format!("row {row} of diagonal {offset} is a NaN that is reserved for the mark"));
                 }
                 entries += usize::from(!value.is_absent());
             }
@@ -111,11 +111,11 @@ impl<T: Scalar> Dia<T> {
         Ok(Self { rows, columns, stored, stride, diagonals, offsets, values })
     }
 
-    /// The same matrix as `matrix`, in DIA. Duplicates are summed, in their order. In parallel, O(nnz log(diagonals)
-    /// + rows · diagonals), but O(nnz + rows · diagonals) where rows are sorted and neighbours alike.
+    /// Converts `matrix` to DIA. Duplicates are summed, in their order. Runs in parallel in O(nnz log(diagonals) + rows
+    /// · diagonals), or O(nnz + rows · diagonals) if rows are sorted and neighbours alike.
     ///
     /// # Errors
-    /// When the arrays would be larger than `limit` allows, or cannot be allocated; they are not allocated then.
+    /// When the arrays would exceed `limit`, or cannot be allocated; nothing is then allocated.
     pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
         let rows = matrix.rows();
         let offsets = occupied_diagonals(matrix)?;
@@ -138,12 +138,12 @@ impl<T: Scalar> Dia<T> {
         Ok(Self { rows, columns: matrix.columns(), stored, stride, diagonals: offsets.len(), offsets, values })
     }
 
-    /// The entries of a row, as column and value, in the order of their columns.
+    /// Returns the entries of a row, as column and value, in the order of their columns.
     ///
     /// # Panics
     /// When `row` is not below [`rows`](Self::rows).
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
-        // Behind the last row there are the places of another diagonal.
+        // Beyond the last row are slots of another diagonal.
         assert!(row < self.rows, "row {row} of {}", self.rows);
         let places = self.offsets.iter().enumerate();
         places
@@ -153,7 +153,7 @@ impl<T: Scalar> Dia<T> {
             .map(move |(offset, value)| ((row as u32).wrapping_add_signed(offset), value))
     }
 
-    /// The same matrix in CSR. In parallel, O(rows · diagonals).
+    /// Converts the matrix to CSR. Runs in parallel in O(rows · diagonals).
     ///
     /// # Errors
     /// When memory runs out.
@@ -162,7 +162,7 @@ impl<T: Scalar> Dia<T> {
     }
 }
 
-/// For each [`ROWS_AT_ONCE`] rows, their places on each diagonal.
+/// Returns, for every [`ROWS_AT_ONCE`] rows, their slots on each diagonal.
 ///
 /// # Errors
 /// When memory runs out.
@@ -180,7 +180,7 @@ fn split_by_rows<T>(values: &mut [T], stride: usize, rows: usize) -> Result<Vec<
     Ok(chunks)
 }
 
-/// Writes the entries of a row to their diagonals, at `place`, and gives the number of places that it fills.
+/// Writes the entries of a row to their diagonals, at `place`, and returns the number of slots that it fills.
 fn fill_row<T: Scalar>(
     matrix: &Csr<T>,
     row: usize,
@@ -192,7 +192,7 @@ fn fill_row<T: Scalar>(
     let mut expected = 0;
     for (column, value) in matrix.row(row) {
         let offset = column as i32 - row as i32;
-        // In a sorted row the next entry is most often on the next diagonal.
+        // In a sorted row, the next entry is usually on the next diagonal.
         let diagonal = match offsets.get(expected) {
             Some(&next) if next == offset => expected,
             _ => offsets.partition_point(|&known| known < offset),

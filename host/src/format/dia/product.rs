@@ -1,4 +1,4 @@
-//! DIA: a thread for a few rows.
+//! DIA: one thread per few rows.
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::dia::{self, OFFSETS_AT_ONCE, ROWS};

@@ -1,4 +1,4 @@
-//! DIA: one thread for two rows.
+//! DIA: one thread per two rows.
 
 use cuda_std::launch::Launch;
 
@@ -19,7 +19,7 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
-/// DIA: one thread for two rows.
+/// DIA: one thread per two rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy;
 
@@ -141,7 +141,7 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Dia<T, M> {
     const MARKS_ABSENCE: bool = true;
 
     fn bytes_moved(&self) -> u128 {
-        // The values of the rows alone, without the places that round the stride up and without the offsets.
+        // Only the values of the rows, without the offsets and the padding of the stride.
         let columns = Buffer::<T>::len(self.values()) / self.stride().max(1);
         size_of::<T>() as u128 * columns as u128 * self.rows() as u128
     }

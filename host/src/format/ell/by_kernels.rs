@@ -7,11 +7,10 @@ use crate::executor::KernelExecutor;
 use crate::format::{Csr, Ell, FillLimit, ell_bytes, ell_stride};
 use crate::real::Scalar;
 
-/// The same matrix as `matrix`, in ELL. The workspace is 4 bytes a row, while nothing else is there.
+/// Converts `matrix` to ELL. The workspace is 4 bytes per row, before anything else is allocated.
 ///
 /// # Errors
-/// When the arrays would be larger than `limit` allows, before they are allocated; when memory runs out, or the device
-/// fails.
+/// When the arrays would exceed `limit`, before they are allocated; when memory runs out, or the device fails.
 pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -22,7 +21,7 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     of_first_entries(executor, matrix, width, matrix.nnz())
 }
 
-/// The first `width` entries of each row, `stored` in all.
+/// Converts the first `width` entries of each row, `stored` in total.
 pub(crate) fn of_first_entries<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -36,7 +35,7 @@ pub(crate) fn of_first_entries<T: Scalar, K: KernelExecutor>(
     Ok(Ell { rows, columns, stored, stride, width, column_indices, values })
 }
 
-/// The same matrix in CSR. The workspace is 4 bytes a row, before the entries are allocated.
+/// Converts the matrix to CSR. The workspace is 4 bytes per row, before the entries are allocated.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -49,7 +48,7 @@ pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     with_slice(executor, rows, stride, width, |slice| slice.csr_of(executor, columns, stored, places))
 }
 
-/// Does `work` on the slice that ELL is: one of all rows.
+/// Does `work` on an ELL matrix as a single slice of all rows.
 pub(crate) fn with_slice<K: KernelExecutor, R>(
     executor: &K,
     rows: usize,
@@ -59,7 +58,7 @@ pub(crate) fn with_slice<K: KernelExecutor, R>(
 ) -> Result<R, Error> {
     let begins = executor.upload(vec![0, width as u64])?;
     let row_indices = executor.unwritten(0)?;
-    // Without rows, no place is left to go through.
+    // Without rows, there are no slots to go through.
     let columns = if rows == 0 { 0 } else { width as u64 };
     work(&Slices { rows, size: stride, begins: &begins, columns, row_indices: &row_indices })
 }

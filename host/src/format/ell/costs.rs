@@ -1,4 +1,4 @@
-//! What ELLPACK costs.
+//! Costs of ELLPACK.
 
 use super::ell_bytes;
 use super::product::threads_per_row;
@@ -32,7 +32,7 @@ impl Costs for Strategy {
 }
 
 impl Strategy {
-    /// Threads of a row.
+    /// Returns the threads per row.
     fn lanes(self, analysis: &Analysis, machine: &Machine) -> u32 {
         match self.0 {
             EllStrategy::Row => 1,
@@ -41,12 +41,12 @@ impl Strategy {
     }
 }
 
-/// Threads of a row of so many places, where it may have several.
+/// Returns the threads per row of `width` slots, where a row may have several.
 pub(in crate::format) fn lanes(rows: usize, width: usize, machine: &Machine) -> u32 {
     threads_per_row(rows, width, machine.resident_threads / WARP_LANES as u64)
 }
 
-/// The work on so many places of each row by so many threads.
+/// Returns the work on `width` slots per row by `lanes` threads each.
 pub(in crate::format) fn shape(analysis: &Analysis, width: usize, lanes: u32) -> Shape {
     let [rows, width] = [analysis.rows, width].map(|count| count as f64);
     let lanes = f64::from(lanes);

@@ -22,48 +22,47 @@ use crate::real::Scalar;
 pub use strategy::EllStrategy;
 pub(crate) use strategy::Strategy;
 
-/// The stride is a multiple of this, so that each column of places begins aligned for full cache lines.
+/// The stride is a multiple of this, so each column of slots is aligned to full cache lines.
 const STRIDE_MULTIPLE: usize = 32;
 
 storage! {
-    /// A sparse matrix in ELLPACK format: every row has as many places as the longest one has entries. The first
-    /// places of all rows come first, then the second ones, and so on; from one place of a row to its next there
-    /// are [`stride`](Self::stride) places. A row's entries come before its padding, in the order that CSR has
-    /// them.
+    /// A sparse matrix in ELLPACK format: every row has as many slots as the longest one has entries. The first slots
+    /// of all rows come first, then the second ones, and so on; consecutive slots of a row are [`stride`](Self::stride)
+    /// slots apart. A row's entries come before its padding, in the order of CSR.
     pub struct Ell {
         parameters {
-            /// Places from one entry of a row to its next: the number of rows, rounded up.
+            /// Distance between consecutive slots of a row: the number of rows, rounded up.
             stride: usize,
-            /// Places of a row: entries of the longest one.
+            /// Slots per row: the number of entries of the longest row.
             width: usize,
         }
         offsets {}
         arrays {
-            /// The column of each place; [`PADDING`] where there is no entry.
+            /// Column of each slot; [`PADDING`] where there is no entry.
             column_indices: u32,
-            /// The value of each place; 0 where there is no entry.
+            /// Value of each slot; 0 where there is no entry.
             values: T,
         }
     }
 }
 
-/// The stride of a matrix with so many rows.
+/// Returns the stride of a matrix with `rows` rows.
 pub(crate) fn ell_stride(rows: usize) -> usize {
     rows.next_multiple_of(STRIDE_MULTIPLE)
 }
 
-/// Bytes that the ELL arrays take for so many rows, the longest of so many entries. Cannot overflow.
+/// Returns the bytes of the ELL arrays for `rows` rows, the longest with `longest_row` entries. Cannot overflow.
 pub(crate) fn ell_bytes<T>(rows: usize, longest_row: usize) -> u128 {
     ell_stride(rows) as u128 * longest_row as u128 * (4 + size_of::<T>() as u128)
 }
 
 impl<T: Scalar> Ell<T> {
-    /// A matrix from its arrays. In parallel, O(places).
+    /// Builds a matrix from its arrays. Runs in parallel in O(slots).
     ///
     /// # Errors
-    /// When the stride is not the number of rows rounded up to 32, an array has not `stride` · `width` elements, no
-    /// row has `width` entries, a column index is not below `columns`, an entry comes after padding, or padding has a
-    /// value.
+    /// When the stride is not the number of rows rounded up to a multiple of 32, an array does not have `stride` ·
+    /// `width` elements, no row has `width` entries, a column index is not below `columns`, an entry comes after
+    /// padding, or padding has a value.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -88,22 +87,22 @@ impl<T: Scalar> Ell<T> {
             places.check(first..stride.min(first + ROWS_AT_ONCE))
         })?;
         if width > 0 && (rows == 0 || !places.reach(width - 1)) {
-            return fail(format!("{width} places for each row, and no row has so many entries"));
+            return fail(format!("{width} places per row, but no row has that many entries"));
         }
         Ok(Self { rows, columns, stored, stride, width, column_indices, values })
     }
 
-    /// The same matrix as `matrix`, in ELL. O(rows · longest row), in parallel.
+    /// Converts `matrix` to ELL. Runs in parallel in O(rows · longest row).
     ///
     /// # Errors
-    /// When the arrays would be larger than `limit` allows, or cannot be allocated; nothing is allocated then.
+    /// When the arrays would exceed `limit`, or cannot be allocated; nothing is then allocated.
     pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
         let width = matrix.longest_row();
         limit.check("ELL", ell_bytes::<T>(matrix.rows(), width), matrix.bytes())?;
         Self::of_first_entries(matrix, width)
     }
 
-    /// The first `width` entries of each row of `matrix`.
+    /// Converts the first `width` entries of each row of `matrix`.
     pub(super) fn of_first_entries(matrix: &Csr<T>, width: usize) -> Result<Self, Error> {
         let rows = matrix.rows();
         let bytes = ell_bytes::<T>(rows, width);
@@ -132,12 +131,12 @@ impl<T: Scalar> Ell<T> {
         Ok(Self { rows, columns: matrix.columns(), stored, stride, width, column_indices, values })
     }
 
-    /// The entries of a row, as column and value.
+    /// Returns the entries of a row, as column and value.
     ///
     /// # Panics
     /// When `row` is not below [`rows`](Self::rows).
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
-        // Behind the last row there are the places of others.
+        // Beyond the last row are slots of others.
         assert!(row < self.rows, "row {row} of {}", self.rows);
         (0..self.width)
             .map(move |place| place * self.stride + row)
@@ -152,7 +151,7 @@ impl<T: Scalar> Ell<T> {
         }
     }
 
-    /// The same matrix in CSR. In parallel, O(rows · width).
+    /// Converts the matrix to CSR. Runs in parallel in O(rows · width).
     ///
     /// # Errors
     /// When memory runs out.

@@ -10,7 +10,7 @@ use crate::real::Scalar;
 use crate::spmv::HostOperands;
 use crate::spmv::multivector::{Arguments, ROWS_AT_ONCE, multiply_rows};
 
-/// The launch of one tile of Y ← α A X + β Y.
+/// Returns the launch for one tile of Y ← α A X + β Y.
 pub(crate) fn launch<T: Scalar, M: Memory>(matrix: &Ell<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
     let Arguments { rows, tile, alpha, x, beta, y } = arguments;
     let kernel = EllMultivector {

@@ -1,4 +1,4 @@
-//! ELL: one thread a row, or several.
+//! ELL: one thread per row, or several.
 
 use cuda_std::launch::{Call, Grid, Launch};
 use cuda_std::warp::WARP_LANES;
@@ -12,13 +12,13 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
-/// Rows that a CPU thread takes at a time: their sums stay in the L1 cache while it goes from place to place.
+/// Rows per CPU task: their sums stay in the L1 cache while it goes from slot to slot.
 const ROWS_AT_ONCE: usize = 1024;
 
-/// Most threads of a block on any GPU, and so the most that can share a row.
+/// Largest number of threads per block on any GPU, and thus per row.
 const LARGEST_BLOCK: u32 = 1024;
 
-/// Rows that a block has at least, if it can: four-byte indices of so many rows fill a sector of 32 bytes.
+/// Fewest rows per block, if possible: their four-byte indices fill a sector of 32 bytes.
 const ROWS_OF_A_SECTOR: u32 = 8;
 
 pub(crate) fn ell<V: StoredAs<T>, T: Scalar, M: Memory>(
@@ -37,7 +37,7 @@ pub(crate) fn ell<V: StoredAs<T>, T: Scalar, M: Memory>(
     Launch { grid: device.grid(matrix.rows() as u64), call }
 }
 
-/// Makes the same kernel for the number of batches of places that suits the number of rows.
+/// Makes the same kernel for the number of batches of slots that suits the number of rows.
 macro_rules! with_batches {
     ($rows:expr, $device:expr, $batches:ident => $call:expr) => {
         if $device.has_few_rows($rows) {
@@ -82,9 +82,9 @@ pub(crate) fn subwarp<V: StoredAs<T>, T: Scalar, M: Memory>(
     Launch::new(grid, kernel)
 }
 
-/// How many threads share a row (Anzt et al. 2020, Alg. 4): one in a matrix with far more rows than places in a
-/// row; else as many as a row has places, up to a warp; and then several warps, as long as rows have work and the
-/// GPU has warps for them. A block can hold that many threads.
+/// Returns the number of threads that share a row (Anzt et al. 2020, Alg. 4): one in a matrix with far more rows than
+/// slots per row; otherwise one per slot of a row, up to a warp; beyond that several warps, as long as rows have work
+/// and the GPU has warps for them. A block can hold that many threads.
 pub(crate) fn threads_per_row(rows: usize, width: usize, warps: u64) -> u32 {
     if width as u128 * 100 <= rows as u128 {
         return 1;
@@ -99,12 +99,11 @@ pub(crate) fn threads_per_row(rows: usize, width: usize, warps: u64) -> u32 {
     WARP_LANES * warps_per_row as u32
 }
 
-/// Threads of a block that has whole warps and whole rows: about as many as `wanted`, but enough rows for whole
-/// sectors.
+/// Returns the threads per block with whole warps and whole rows: about `wanted`, but enough rows for whole sectors.
 fn block_of_rows(threads_per_row: u32, wanted: u32) -> u32 {
     let enough = ROWS_OF_A_SECTOR.min(LARGEST_BLOCK / threads_per_row);
-    // Whole warps: either a row has them, or the rows' number is a multiple of 8 and a row has 4 threads or more, or
-    // the wanted number is kept.
+    // Whole warps: either each row has whole warps, or the number of rows is a multiple of 8 and a row has at least 4
+    // threads, or the block has `wanted` threads.
     (wanted / threads_per_row).max(enough) * threads_per_row
 }
 
@@ -149,7 +148,7 @@ mod tests {
             (299, 3, 4),
             (600, 16, 16),
             (600, 17, 32),
-            // Warps for each row, but no more than it has work for, and than there are.
+            // Several warps per row, limited by the work per row and by the available warps.
             (600, 64, 64),
             (600, 10_000, 14 * 32),
             (1000, 10_000, 8 * 32),

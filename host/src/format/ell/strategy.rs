@@ -1,4 +1,4 @@
-//! ELL: one thread a row, or several.
+//! ELL: one thread per row, or several.
 
 use cuda_std::launch::Launch;
 
@@ -18,7 +18,7 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
-/// How many threads a row of ELL has.
+/// Number of threads per row of ELL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EllStrategy {
     /// One.
@@ -28,13 +28,13 @@ pub enum EllStrategy {
 }
 
 impl Format {
-    /// ELLPACK, one thread a row.
+    /// ELLPACK, one thread per row.
     pub const ELL: Self = Self::Ell(EllStrategy::Row);
-    /// ELLPACK, several threads a row where rows are few and long.
+    /// ELLPACK, several threads per row where rows are few and long.
     pub const ELL_SUBWARP: Self = Self::Ell(EllStrategy::Subwarp);
 }
 
-/// ELL: one thread a row, or several.
+/// ELL: one thread per row, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub EllStrategy);
 

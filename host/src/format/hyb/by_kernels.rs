@@ -14,7 +14,7 @@ use crate::format::{Coo, Csr, FillLimit, Hyb, HybSplit, Offsets, RowLengths, coo
 use crate::memory::Buffer;
 use crate::real::Scalar;
 
-/// The lengths of all rows, on the device.
+/// Lengths of all rows, on the device.
 struct Lengths<'a, K: KernelExecutor> {
     executor: &'a K,
     lengths: &'a Array<K, u32>,
@@ -36,11 +36,10 @@ impl<K: KernelExecutor> RowLengths for Lengths<'_, K> {
     }
 }
 
-/// The same matrix as `matrix`, in HYB. The workspace is 12 bytes a row.
+/// Converts `matrix` to HYB. The workspace is 12 bytes per row.
 ///
 /// # Errors
-/// When the arrays would be larger than `limit` allows, before they are allocated; when memory runs out, or the device
-/// fails.
+/// When the arrays would exceed `limit`, before they are allocated; when memory runs out, or the device fails.
 pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -77,7 +76,7 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     Ok(Hyb { ell, coo: Coo { rows, columns, stored, row_indices, column_indices, values } })
 }
 
-/// The same matrix in CSR. The workspace is 8 bytes a row, and 12 more before the entries are allocated.
+/// Converts the matrix to CSR. The workspace is 8 bytes per row, and 12 more before the entries are allocated.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -119,7 +118,7 @@ pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     })
 }
 
-/// The sums of two offsets each. They must fit.
+/// Returns the element-wise sums of two arrays of offsets. They must fit.
 fn sums<K: KernelExecutor, O: gpu_kernels::Offset + crate::memory::Element>(
     executor: &K,
     one: &Array<K, u64>,
@@ -128,7 +127,7 @@ fn sums<K: KernelExecutor, O: gpu_kernels::Offset + crate::memory::Element>(
     let mut sums = executor.unwritten(one.len())?;
     let count = one.len() as u32;
     let kernel = AddOffsets { count, one: one.global(), other: other.global(), sums: sums.global_mut() };
-    // SAFETY: both arrays have an offset for each row and one more.
+    // SAFETY: both arrays have one offset per row and one more.
     unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
     Ok(sums)
 }

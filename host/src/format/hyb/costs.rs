@@ -1,4 +1,4 @@
-//! What HYB costs.
+//! Costs of HYB.
 
 use super::strategy::Strategy;
 use crate::format::coo::{self, coo_bytes};
@@ -36,7 +36,7 @@ impl Costs for Strategy {
     }
 
     fn launches_of_product(self, beyond: f64) -> f64 {
-        // The ELL part takes the place of the launch that scales y.
+        // The ELL part replaces the launch that scales y.
         if beyond > 0.0 { coo::Strategy(self.0.coo).launches_of_product(beyond) } else { 1.0 }
     }
 
@@ -54,7 +54,7 @@ impl Costs for Strategy {
 }
 
 impl Strategy {
-    /// Places of a row in the ELL part.
+    /// Returns the slots per row in the ELL part.
     fn width<V: Scalar>(self, analysis: &Analysis) -> usize {
         let Ok(width) = self.0.split.width_of::<V, _>(&analysis.lengths);
         width

@@ -1,10 +1,10 @@
-//! Parts of a whole.
+//! Exact fractions.
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// A part of a whole, exact, so that it selects the same row on every machine.
+/// A fraction of a whole. It is exact, so it selects the same row on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fraction {
     // In lowest terms.
@@ -13,7 +13,7 @@ pub struct Fraction {
 }
 
 impl Fraction {
-    /// `numerator` / `denominator`.
+    /// Creates `numerator` / `denominator`.
     pub const fn new(numerator: u32, denominator: NonZeroU32) -> Self {
         let (mut divisor, mut rest) = (denominator.get(), numerator);
         while rest != 0 {
@@ -21,19 +21,19 @@ impl Fraction {
         }
         match NonZeroU32::new(denominator.get() / divisor) {
             Some(denominator) => Self { numerator: numerator / divisor, denominator },
-            // A divisor of a number is not larger than the number.
+            // A divisor of a number is at most that number.
             None => Self { numerator, denominator },
         }
     }
 
-    /// This part of `count`, rounded down; all of it where the fraction is larger than 1.
+    /// Returns this fraction of `count`, rounded down, and at most `count`.
     pub(super) fn of(self, count: usize) -> usize {
         let part = count as u128 * u128::from(self.numerator) / u128::from(self.denominator.get());
         part.min(count as u128) as usize
     }
 }
 
-/// As `1/3`, in lowest terms, and as a number alone where it is whole.
+/// As `1/3`, in lowest terms, or as an integer.
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.denominator {

@@ -31,32 +31,32 @@ pub(crate) use strategy::Strategy;
 /// Bytes of a column or row index.
 const INDEX_BYTES: usize = 4;
 
-/// With fewer rows than this of at least K entries, a K-th column of places is not worth it (Bell & Garland 2009,
+/// If fewer rows than this have at least K entries, a K-th column of slots is not worthwhile (Bell & Garland 2009,
 /// §3.5).
 const BELL_GARLAND_LEAST_ROWS: usize = 4096;
 
-/// How many entries of a row go to the ELL part of a [`Hyb`] matrix, at most; the rest goes to the COO part.
+/// Largest number of entries per row in the ELL part of a [`Hyb`] matrix; the rest goes to the COO part.
 ///
-/// Q(x) is the quantile function of the row lengths: the shortest length that is longer than or equal to more than
-/// the part x of all rows (Anzt et al. 2020, eq. 6). Q(1) is the longest row.
+/// Q(x) is the quantile function of the row lengths: the smallest length such that more than the fraction x of all rows
+/// are not longer (Anzt et al. 2020, eq. 6). Q(1) is the length of the longest row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HybSplit {
-    /// Q(p / (v + 2 p)) for values of v bytes and indices of p bytes, which makes the arrays the smallest: Q(1/4) for
-    /// `f64`, Q(1/3) for `f32`.
+    /// Q(p / (v + 2 p)) for values of v bytes and indices of p bytes, which minimizes the size of the arrays: Q(1/4)
+    /// for `f64`, Q(1/3) for `f32`.
     #[default]
     SmallestStorage,
-    /// The largest number of entries that at least max(4096, a third) of the rows have: Q(2/3) from 12,288 rows on.
+    /// Largest number of entries that at least max(4096, a third) of the rows have: Q(2/3) from 12,288 rows on.
     BellGarland,
     /// The same number for every matrix.
     ColumnLimit(u32),
     /// Q(x).
     ImbalanceLimit(Fraction),
-    /// Q(x), but at most a given part of the number of rows, so that the ELL part of a matrix with few rows stays
+    /// Q(x), but at most a given fraction of the number of rows, so the ELL part of a matrix with few rows stays
     /// narrow.
     ImbalanceBounded {
         /// x.
         quantile: Fraction,
-        /// The part of the number of rows.
+        /// Fraction of the number of rows.
         part_of_rows: Fraction,
     },
     /// [`ImbalanceBounded`](Self::ImbalanceBounded) with Q(1/3) and a thousandth of the rows: Ginkgo's
@@ -81,8 +81,8 @@ impl HybSplit {
         part_of_rows: Fraction::new(1, NonZeroU32::new(10_000).unwrap()),
     };
 
-    /// Places of a row in the ELL part of `matrix` if values were of type `V`. Takes O(rows) time on average, by
-    /// selection, and a copy of the row lengths.
+    /// Returns the slots per row in the ELL part of `matrix` if values were of type `V`. Takes O(rows) time on average,
+    /// by selection, and a copy of the row lengths.
     ///
     /// # Errors
     /// When memory runs out.
@@ -90,7 +90,7 @@ impl HybSplit {
         self.width_of::<V, _>(matrix)
     }
 
-    /// [`width`](Self::width) from what it depends on.
+    /// Same as [`width`](Self::width), from what it depends on.
     pub(crate) fn width_of<V: Scalar, L: RowLengths>(self, lengths: &L) -> Result<usize, L::Error> {
         let rows = lengths.rows();
         Ok(match self {
@@ -117,19 +117,19 @@ impl HybSplit {
     }
 }
 
-/// What the rules for the split ask about the lengths of the rows, wherever those are.
+/// Queries of the split rules about the lengths of the rows, wherever those are stored.
 pub(crate) trait RowLengths {
-    /// Why there may be no answer.
+    /// Error of a query.
     type Error;
 
-    /// Number of rows.
+    /// Returns the number of rows.
     fn rows(&self) -> usize;
 
-    /// The length of the longest row; 0 if there is none.
+    /// Returns the length of the longest row; 0 if there are no rows.
     fn longest(&self) -> Result<usize, Self::Error>;
 
-    /// The length of the row that would be number `place`, counted from 0, if the rows were sorted by length; of the
-    /// longest one if there are not so many, and 0 if there is none.
+    /// Returns the length of the row with the zero-based number `place` if the rows were sorted by length; of the
+    /// longest one if there are fewer rows, and 0 if there are none.
     fn in_order(&self, place: usize) -> Result<usize, Self::Error>;
 }
 
@@ -165,65 +165,65 @@ impl RowLengths for Vec<usize> {
     }
 }
 
-/// [`RowLengths::in_order`] of lengths that may change places.
+/// Same as [`RowLengths::in_order`], for lengths that may be reordered.
 fn select(lengths: &mut [usize], place: usize) -> usize {
     lengths.len().checked_sub(1).map_or(0, |last| *lengths.select_nth_unstable(place.min(last)).1)
 }
 
-/// A sparse matrix in hybrid format: the first entries of each row in ELL, up to the same number for all, and the
-/// rest in COO. A row's entries keep the order that CSR has them in.
+/// A sparse matrix in hybrid format: the first entries of each row in ELL, up to the same number for all, and the rest
+/// in COO. A row's entries keep the order of CSR.
 pub struct Hyb<T: Scalar, M: Memory = HostMemory> {
     pub(crate) ell: Ell<T, M>,
     pub(crate) coo: Coo<T, M>,
 }
 
 impl<T: Scalar, M: Memory> Hyb<T, M> {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.ell.rows()
     }
 
-    /// Number of columns of the matrix.
+    /// Returns the number of columns of the matrix.
     pub fn columns(&self) -> usize {
         self.ell.columns()
     }
 
-    /// Number of stored entries, padding not counted.
+    /// Returns the number of stored entries, not counting padding.
     pub fn nnz(&self) -> usize {
         self.ell.nnz() + self.coo.nnz()
     }
 
-    /// The part with the first entries of each row.
+    /// Returns the part with the first entries of each row.
     pub fn ell(&self) -> &Ell<T, M> {
         &self.ell
     }
 
-    /// The part with the other entries. It has the same shape.
+    /// Returns the part with the other entries. It has the same shape.
     pub fn coo(&self) -> &Coo<T, M> {
         &self.coo
     }
 
-    /// Places for entries, padding included.
+    /// Returns the number of slots for entries, including padding.
     pub(crate) fn places(&self) -> usize {
         self.ell.places() + self.coo.places()
     }
 
-    /// The values of all places, where they are one array: here they are two.
+    /// Returns the values of all slots if they are one array: here they are two.
     pub(crate) fn values_of_places(&mut self) -> Option<&mut M::Buffer<T>> {
         None
     }
 
-    /// The values of all places, in both parts.
+    /// Returns the values of all slots, in both parts.
     pub(crate) fn value_arrays(&mut self) -> ValueArrays<'_, T, M> {
         ValueArrays { first: &mut self.ell.values, second: Some(&mut self.coo.values) }
     }
 
-    /// Bytes of the arrays.
+    /// Returns the bytes of the arrays.
     pub fn bytes(&self) -> u128 {
         self.ell.bytes() + self.coo.bytes()
     }
 
-    /// Shows the parameters and every array of both parts to a visitor, those of the ELL part first.
+    /// Passes the parameters and every array of both parts to a visitor, those of the ELL part first.
     #[doc(hidden)]
     pub fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
         visitor.part("ell");
@@ -237,14 +237,14 @@ impl<T: Scalar, M: Memory> Hyb<T, M> {
         Ok(Hyb { ell: self.ell.transfer(to)?, coo: self.coo.transfer(to)? })
     }
 
-    /// A copy of the arrays in the host's memory.
+    /// Copies the arrays to the host's memory.
     pub(crate) fn to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Hyb<T>, Error> {
         Ok(Hyb { ell: self.ell.to_host(executor)?, coo: self.coo.to_host(executor)? })
     }
 }
 
 impl<T: Scalar> Hyb<T> {
-    /// A copy.
+    /// Returns a copy.
     ///
     /// # Errors
     /// When memory runs out.
@@ -260,13 +260,13 @@ impl<T: Scalar> Clone for Hyb<T> {
 }
 
 impl<T: Scalar> PartialEq for Hyb<T> {
-    /// Whether shapes, parameters and the bits of every array are the same.
+    /// Returns whether shapes, parameters and the bits of every array are the same.
     fn eq(&self, other: &Self) -> bool {
         self.ell == other.ell && self.coo == other.coo
     }
 }
 
-/// Bytes that the HYB arrays of `matrix` take with values of type `V`. Cannot overflow.
+/// Returns the bytes that the HYB arrays of `matrix` take with values of type `V`. Cannot overflow.
 ///
 /// # Errors
 /// When memory runs out.
@@ -279,23 +279,27 @@ fn bytes_with_width<T: Scalar, V>(matrix: &Csr<T>, width: usize) -> u128 {
     ell_bytes::<V>(matrix.rows(), width) + coo_bytes::<V>(beyond)
 }
 
-/// The first entry of the COO part whose row has padding at the ELL part's last place. In parallel.
+/// Returns the first entry of the COO part whose row has padding in the ELL part's last slot. Runs in parallel.
 fn first_padded(last_columns: &[u32], rows: &[u32]) -> Option<usize> {
     let padded = |mut entries: Range<usize>| entries.find(|&entry| last_columns[rows[entry] as usize] == PADDING);
     parallel::first(rows.len(), AT_ONCE, &padded)
 }
 
 impl<T: Scalar> Hyb<T> {
-    /// A matrix from its two parts. In parallel, O(entries of the COO part).
+    /// Builds a matrix from its two parts. Runs in parallel in O(entries of the COO part).
     ///
     /// # Errors
-    /// When the parts have different shapes, or one row has entries in the COO part though it has padding in the ELL
+    /// When the parts have different shapes, or a row has entries in the COO part although it has padding in the ELL
     /// part.
     pub fn try_new(ell: Ell<T>, coo: Coo<T>) -> Result<Self, Error> {
         let fail = |reason| Err(Error::structure("HYB", reason));
         let [rows, columns] = [ell.rows(), ell.columns()];
         if [rows, columns] != [coo.rows(), coo.columns()] {
-            return fail(format!("parts of {rows} x {columns} and of {} x {}", coo.rows(), coo.columns()));
+            return fail(format!(
+                "parts of different shapes, {rows} x {columns} and {} x {}",
+                coo.rows(),
+                coo.columns()
+            ));
         }
         if let Some(last) = ell.width().checked_sub(1) {
             let last_columns = &ell.column_indices()[last * ell.stride()..];
@@ -307,17 +311,17 @@ impl<T: Scalar> Hyb<T> {
         Ok(Self { ell, coo })
     }
 
-    /// The same matrix as `matrix`, in HYB. O(rows · width + nnz).
+    /// Converts `matrix` to HYB. O(rows · width + nnz).
     ///
     /// # Errors
-    /// When the arrays would be larger than `limit` allows, or cannot be allocated.
+    /// When the arrays would exceed `limit`, or cannot be allocated.
     pub fn try_from_csr(matrix: &Csr<T>, split: HybSplit, limit: FillLimit) -> Result<Self, Error> {
         let width = split.width::<T, T>(matrix)?;
         limit.check("HYB", bytes_with_width::<T, T>(matrix, width), matrix.bytes())?;
         Ok(Self { ell: Ell::of_first_entries(matrix, width)?, coo: Coo::of_later_entries(matrix, width)? })
     }
 
-    /// Whether `split` would cut the rows where they are. O(rows · width + nnz).
+    /// Returns whether `split` would cut the rows where this matrix does. O(rows · width + nnz).
     ///
     /// # Errors
     /// When memory runs out.
@@ -327,13 +331,14 @@ impl<T: Scalar> Hyb<T> {
         Ok(split.width_of::<T, _>(&lengths)? == self.ell.width())
     }
 
-    /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR has them.
+    /// Calls `visit` with row, column and value of each entry; a row's entries come in the order of CSR.
     pub(super) fn for_each_entry(&self, visit: &mut (impl FnMut(usize, u32, T) + ?Sized)) {
         self.ell.for_each_entry(visit);
         self.coo.for_each_entry(visit);
     }
 
-    /// The same matrix in CSR. O(rows · width + nnz), in parallel; besides the two matrices it takes an offset a row.
+    /// Converts the matrix to CSR. Runs in parallel in O(rows · width + nnz); besides the two matrices it takes an
+    /// offset per row.
     ///
     /// # Errors
     /// When memory runs out.
@@ -372,7 +377,7 @@ mod tests {
     fn quantiles_are_those_of_the_definition() {
         let lengths = [5, 1, 9, 1, 3, 0, 7];
         for numerator in 0..=14 {
-            // min { t : x < part of the rows that are not longer than t }, with x = numerator / 14.
+            // min { t : x < fraction of the rows not longer than t }, with x = numerator / 14.
             let not_longer = |t| 2 * lengths.iter().filter(|&&length| length <= t).count() as u32;
             let expected = (0..=9).find(|&t| numerator < not_longer(t)).unwrap_or(9);
             assert_eq!(width(&lengths, HybSplit::ImbalanceLimit(fraction(numerator, 14))), expected, "{numerator}");
@@ -386,7 +391,7 @@ mod tests {
         for lengths in [&[5, 1, 9, 1, 3, 0, 7, 2][..], &[4; 20], &[0; 9], &[1, 1, 1, 50], &[], &[3, 4, 4, 5, 6, 30, 31]]
         {
             let matrix = with_lengths(lengths);
-            // Strides are rounded up; the rule is about rows and their places alone.
+            // Strides are rounded up; the rule considers only rows and their slots.
             let bytes = |width: usize, value: usize| {
                 let beyond: usize = lengths.iter().map(|length| length.saturating_sub(width)).sum();
                 lengths.len() * width * (value + 4) + beyond * (value + 8)
@@ -410,7 +415,7 @@ mod tests {
             let lengths: Vec<usize> = (0..rows).map(|row| if row < long { 7 } else { 2 }).collect();
             width(&lengths, HybSplit::BellGarland)
         };
-        // Below 4096 rows nothing is worth a column of places.
+        // Below 4096 rows, no column of slots is worthwhile.
         assert_eq!(with(4095, 4095), 0);
         assert_eq!(with(4096, 4096), 7);
         assert_eq!(with(4095, 4096), 2);
@@ -427,7 +432,7 @@ mod tests {
         assert_eq!(width(&[3, 2], HybSplit::COLUMN_LIMIT), 3);
         assert_eq!(width(&lengths, HybSplit::ColumnLimit(0)), 0);
         assert_eq!(width(&lengths, HybSplit::IMBALANCE_LIMIT), 40);
-        // A ten-thousandth of 4000 rows is none.
+        // A ten-thousandth of 4000 rows is 0, rounded down.
         assert_eq!(width(&lengths, HybSplit::IMBALANCE_BOUNDED), 0);
         assert_eq!(width(&[5; 30_000], HybSplit::IMBALANCE_BOUNDED), 3);
         assert_eq!(width(&lengths, HybSplit::GinkgoAutomatic), 3);

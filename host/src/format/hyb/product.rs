@@ -1,5 +1,5 @@
-//! HYB: the ELL part by several threads a row where rows are few and long, as Anzt et al. 2020, §4 have it, then the COO
-//! part on top of it: atomically, in one launch, as theirs, or by the reproducible kernels of COO, in two.
+//! HYB: the ELL part by several threads per row where rows are few and long, as in Anzt et al. 2020, §4, then the COO
+//! part: added atomically in one launch, as in that paper, or by the reproducible kernels of COO in two.
 
 use cuda_std::launch::Launch;
 
@@ -28,7 +28,7 @@ pub(crate) fn hyb<T: Scalar, M: Memory>(
     Ok(launches)
 }
 
-/// The launches of Y ← α A X + β Y.
+/// Returns the launches of Y ← α A X + β Y.
 ///
 /// # Errors
 /// When memory runs out.
@@ -54,7 +54,7 @@ pub(super) fn multiply_rows_on_cpu<T: Scalar>(
     operands: HostOperands<'_, T>,
 ) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
-    // Before the ELL part writes y, so that y is whole where memory runs out.
+    // Before the ELL part writes y, so that y is intact if memory runs out.
     let pieces = coo::product::Pieces::new(matrix.coo(), vectors)?;
     ell::multivector::multiply_on_cpu(matrix.ell(), vectors, HostOperands { alpha, x, beta, y: &mut *y });
     coo::multivector::add_on_cpu(matrix.coo(), &pieces, vectors, (alpha, x), y, |_| ());
@@ -63,7 +63,7 @@ pub(super) fn multiply_rows_on_cpu<T: Scalar>(
 
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
-    // Before the ELL part writes y, so that y is whole where memory runs out.
+    // Before the ELL part writes y, so that y is intact if memory runs out.
     let pieces = coo::product::Pieces::new(matrix.coo(), 1)?;
     let values = HostValues::as_they_are(matrix.ell().values());
     ell::product::multiply_on_cpu(matrix.ell(), values, HostOperands { alpha, x, beta, y: &mut *y });

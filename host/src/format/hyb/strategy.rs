@@ -1,4 +1,4 @@
-//! HYB: the ELL part, then the COO part on top of it, by any of COO's strategies.
+//! HYB: the ELL part, then the COO part, added by any of COO's strategies.
 
 use cuda_std::launch::Launch;
 
@@ -16,32 +16,33 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
-/// Where HYB cuts the rows, and how the COO part comes on top of the ELL part.
+/// Where HYB cuts the rows, and how it adds the COO part to the ELL part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HybStrategy {
-    /// How many entries of a row go to the ELL part.
+    /// Number of entries per row in the ELL part.
     pub split: HybSplit,
-    /// How the others are multiplied: with [`CooStrategy::Segmented`] the result is [reproducible](Format::reproducible),
-    /// and with any other, one launch adds them atomically, as Anzt et al. 2020, §4 have it.
+    /// How the others are multiplied: with [`CooStrategy::Segmented`] the result is
+    /// [reproducible](Format::reproducible); with any other strategy, one launch adds them atomically, as in Anzt et
+    /// al. 2020, §4.
     pub coo: CooStrategy,
 }
 
 impl Format {
-    /// HYB with the smallest arrays and the COO part added atomically. Not [reproducible](Self::reproducible).
+    /// HYB with the smallest arrays, adding the COO part atomically. Not [reproducible](Self::reproducible).
     pub const HYB_ATOMIC: Self = Self::Hyb(Strategy::ATOMIC.0);
 
-    /// HYB with the COO part by [`CooStrategy::Segmented`], so that it is [reproducible](Self::reproducible).
+    /// Returns HYB with the COO part by [`CooStrategy::Segmented`], which makes it [reproducible](Self::reproducible).
     pub const fn hyb(split: HybSplit) -> Self {
         Self::Hyb(HybStrategy { split, coo: CooStrategy::Segmented })
     }
 }
 
-/// HYB: the ELL part, then the COO part on top of it.
+/// HYB: the ELL part, then the COO part, added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub HybStrategy);
 
 impl Strategy {
-    /// With the COO part as Anzt et al. 2020, §4 have it.
+    /// With the COO part as in Anzt et al. 2020, §4.
     pub(super) const ATOMIC: Self = Self(HybStrategy { split: HybSplit::SmallestStorage, coo: CooStrategy::Atomic });
 
     const fn segmented(split: HybSplit) -> Self {
@@ -53,14 +54,14 @@ impl Strategy {
     }
 }
 
-/// What a fraction is.
+/// Description of a fraction.
 const FRACTION: &str = "a fraction such as 1/3";
 
 /// x of Q(x).
 const QUANTILE: Key<Strategy> = Key {
     parameter: Parameter {
         name: "quantile",
-        about: "x of Q(x), which says how many entries of a row go to the ELL part at most",
+        about: "x of Q(x), the largest number of entries per row in the ELL part",
         expected: FRACTION,
     },
     get: |strategy| match strategy.0.split {
@@ -76,11 +77,11 @@ const QUANTILE: Key<Strategy> = Key {
     },
 };
 
-/// The part of the number of rows that bounds the ELL part.
+/// The fraction of the number of rows that bounds the ELL part.
 const ROWS: Key<Strategy> = Key {
     parameter: Parameter {
         name: "rows",
-        about: "the same at most, as a part of the number of rows",
+        about: "limit of that number, as a fraction of the number of rows",
         expected: FRACTION,
     },
     get: |strategy| match strategy.0.split {
@@ -100,7 +101,7 @@ const ROWS: Key<Strategy> = Key {
 const COLUMNS: Key<Strategy> = Key {
     parameter: Parameter {
         name: "columns",
-        about: "entries of a row that go to the ELL part at most",
+        about: "largest number of entries per row in the ELL part",
         expected: "a number from 0 to 4294967295",
     },
     get: |strategy| match strategy.0.split {
@@ -115,7 +116,7 @@ const COO: Key<Strategy> = Key {
     parameter: Parameter {
         name: "coo",
         about: "how the COO part is multiplied",
-        expected: "the name of a format of coordinates such as coo-atomic",
+        expected: "the name of a coordinate format such as coo-atomic",
     },
     get: |strategy| Some(coo::Strategy(strategy.0.coo).name().into()),
     set: |strategy, text| {

@@ -1,4 +1,4 @@
-//! Narrow values by kernels: what types keep them, and the way there and back.
+//! Narrow values by kernels: which types preserve them, and the conversions there and back.
 
 use cuda_std::OfBits;
 use cuda_std::launch::Grid;
@@ -13,24 +13,25 @@ use crate::executor::operation::KernelExecutor;
 use crate::memory::{Buffer, Element, copy};
 use crate::real::Scalar;
 
-/// Different values that kernels found.
+/// Different values found by kernels.
 pub(super) enum Found<T> {
     All(Distinct<T>),
     TooMany,
-    /// Each search found some more, until there had been enough of them.
+    /// Every search found more values, up to the largest number of searches.
     Unknown,
 }
 
-/// Warps of a grid, of whole ones.
+/// Returns the number of warps of a grid of whole warps.
 fn warps(grid: Grid) -> usize {
     grid.blocks as usize * (grid.threads_per_block / WARP_LANES) as usize
 }
 
-/// Searches for values that are not known yet. In each, every warp finds one: of a GPU's thousands of warps two are almost
-/// always enough, of an emulator's few it takes more to see that there are too many.
+/// Largest number of searches for values not known yet. In each search, every warp finds one: with a GPU's thousands of
+/// warps, two are almost always enough; with an emulator's few warps, it takes more to see that there are too many
+/// values.
 const MOST_SEARCHES: usize = 32;
 
-/// The different values, if they are few.
+/// Returns the different values, if they are few.
 pub(super) fn distinct<T: Scalar, K: KernelExecutor>(executor: &K, values: &Array<K, T>) -> Result<Found<T>, Error> {
     let grid = executor.device().grid(values.len() as u64);
     let warps = warps(grid);
@@ -62,7 +63,7 @@ pub(super) fn distinct<T: Scalar, K: KernelExecutor>(executor: &K, values: &Arra
     Ok(Found::Unknown)
 }
 
-/// What types without a table do not keep, as [`Losses`] says it.
+/// Returns what types without a table do not preserve, encoded as by [`Losses`].
 pub(super) fn losses<T: Scalar, K: KernelExecutor>(executor: &K, values: &Array<K, T>) -> Result<u32, Error> {
     let parts = values.global_parts();
     let count = parts.length() as u64;
@@ -79,7 +80,7 @@ pub(super) fn losses<T: Scalar, K: KernelExecutor>(executor: &K, values: &Array<
 pub(super) struct EncodeByKernels<'a, T: Scalar, K: KernelExecutor> {
     pub executor: &'a K,
     pub values: &'a Array<K, T>,
-    /// Whether the storage [marks](gpu_kernels::absent) places without an entry.
+    /// Whether the storage [marks](gpu_kernels::absent) slots without an entry.
     pub marks_absence: bool,
 }
 
@@ -107,7 +108,7 @@ impl<T: Scalar, K: KernelExecutor> Storing<T> for EncodeByKernels<'_, T, K> {
 /// Widens values by kernels.
 pub(super) struct WidenByKernels<'a, K> {
     pub executor: &'a K,
-    /// How many there are.
+    /// Number of values.
     pub count: usize,
     /// As for [`EncodeByKernels`].
     pub marks_absence: bool,
@@ -121,20 +122,20 @@ impl<T: Scalar, K: KernelExecutor> ValuesVisitor<T> for WidenByKernels<'_, K> {
         let mut values: Array<K, T> = executor.unwritten(count)?;
         let marks = marks_absence.into();
         let kernel = Widened { count: count as u64, marks, stored, table, values: values.global_mut() };
-        // SAFETY: `count` is the number of values, and the table has an entry for each code, as their recipe saw to.
+        // SAFETY: `count` is the number of values, and the table has an entry for each code, as their recipe ensured.
         unsafe { launch(executor, executor.device().grid(count as u64), kernel) }?;
         Ok(values)
     }
 }
 
-/// Compares values with what is stored of them.
+/// Compares values with their stored versions.
 pub(super) struct ChangesByKernels<'a, T: Scalar, K: KernelExecutor> {
     pub executor: &'a K,
     pub values: &'a Array<K, T>,
 }
 
 impl<T: Scalar, K: KernelExecutor> ValuesVisitor<T> for ChangesByKernels<'_, T, K> {
-    /// The largest change; none where a finite value has become infinite.
+    /// The largest change; `None` if a finite value has become infinite.
     type Output = Option<f64>;
 
     fn visit<V: StoredAs<T>>(self, Values { stored, .. }: Values<V, T>) -> Result<Option<f64>, Error> {

@@ -1,4 +1,4 @@
-//! The different numbers of an array, if they are few.
+//! Distinct numbers of an array, if they are few.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,35 +7,35 @@ use crate::memory::{filled, with_capacity};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// The most values of a table.
+/// Largest number of values in a table.
 pub(super) const MOST_DISTINCT: usize = 256;
 
-/// Parts of an array whose different numbers are found at the same time, at most.
+/// Largest number of parts of an array whose distinct numbers are found concurrently.
 const MOST_CHUNKS: usize = 64;
 
-/// Slots of the hash table: four for each number, so that few collide.
+/// Slots of the hash table: four per number, so few collide.
 const SLOTS: usize = 1024;
 
-/// A slot that is free.
+/// Mark of a free slot.
 const FREE: u16 = u16::MAX;
 
-/// Different numbers, by their bits.
+/// Distinct numbers, by their bits.
 pub(super) struct Distinct<T> {
     /// In the order of their bits, once all are known.
     pub numbers: Vec<T>,
-    /// Where each of them is among these.
+    /// Index of each slot's number among these.
     slots: Vec<u16>,
 }
 
 impl<T: Scalar> Distinct<T> {
-    /// None yet, with room for all.
+    /// Creates an empty set with room for all.
     pub fn new() -> Result<Self, Error> {
         Ok(Self { numbers: with_capacity(MOST_DISTINCT)?, slots: filled(SLOTS, FREE)? })
     }
 
-    /// Those among some numbers, if they are not too many.
+    /// Finds the distinct numbers, if they are not too many.
     pub fn of(numbers: &[T]) -> Result<Option<Self>, Error> {
-        // Few, for each has a table of its own.
+        // Few chunks, because each has its own table.
         let at_once = numbers.len().div_ceil(MOST_CHUNKS).max(ROWS_AT_ONCE);
         let chunks = numbers.len().div_ceil(at_once);
         let too_many = AtomicBool::new(false);
@@ -61,7 +61,7 @@ impl<T: Scalar> Distinct<T> {
         Ok(Some(all))
     }
 
-    /// Puts the numbers in the order of their bits: whichever was found first, the table is then the same.
+    /// Sorts the numbers by their bits, so the table does not depend on the order in which they were found.
     pub fn sort(&mut self) {
         self.numbers.sort_unstable_by_key(|&number| number.bits());
         self.slots.fill(FREE);
@@ -71,7 +71,7 @@ impl<T: Scalar> Distinct<T> {
         }
     }
 
-    /// The slot of a number: its own, or the free one where it would be.
+    /// Returns the slot of a number, or the free one where it would go.
     fn slot(&self, number: T) -> usize {
         let bits = number.bits();
         let folded = (bits ^ bits >> 64) as u64;
@@ -82,7 +82,7 @@ impl<T: Scalar> Distinct<T> {
         slot
     }
 
-    /// Adds a number, unless it is there; `false` if it is one too many.
+    /// Adds a number, unless it is already there; returns `false` if it is one too many.
     pub fn insert(&mut self, number: T) -> bool {
         let slot = self.slot(number);
         if self.slots[slot] == FREE {
@@ -95,7 +95,7 @@ impl<T: Scalar> Distinct<T> {
         true
     }
 
-    /// The place of a number, or 0 if it is none of these.
+    /// Returns the index of a number, or 0 if it is none of these.
     pub fn code(&self, number: T) -> u8 {
         match self.slots[self.slot(number)] {
             FREE => 0,

@@ -1,4 +1,4 @@
-//! Values into a narrower type, and back.
+//! Conversion of values to a narrower type and back.
 
 use std::marker::PhantomData;
 
@@ -15,16 +15,16 @@ use crate::memory::{Buffer, Element, HostMemory, Memory, copy};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// What is to be encoded: the values at all places of a storage.
+/// Input of an encoding: the values of all slots of a storage.
 pub(super) struct Places<'a, T: Scalar, M: Memory> {
     pub values: &'a M::Buffer<T>,
-    /// Whether the storage [marks](gpu_kernels::absent) places without an entry. Elsewhere what they hold means nothing.
+    /// Whether the storage [marks](gpu_kernels::absent) slots without an entry. Otherwise their contents are arbitrary.
     pub marks_absence: bool,
     pub recipe: &'a Recipe<T>,
 }
 
 impl<T: Scalar, M: Memory> Places<'_, T, M> {
-    /// The type, once places without an entry must be marked, and the numbers that codes stand for.
+    /// Returns the type, given that slots without an entry may need a mark, and the numbers that codes stand for.
     fn type_and_table(&self) -> Result<(NarrowType, Vec<T>), Error> {
         let Self { marks_absence, recipe, .. } = *self;
         if marks_absence && recipe.has_full_table() {
@@ -34,8 +34,8 @@ impl<T: Scalar, M: Memory> Places<'_, T, M> {
     }
 }
 
-/// The values at all places in the type of a recipe for as many entries as the storage has. Places without an entry keep their
-/// mark, where there is one.
+/// Encodes the values of all slots in the type of a recipe made for the storage's number of entries. Slots without an
+/// entry keep their mark, if any.
 pub(super) struct Encoding<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Encoding<T> {
@@ -78,11 +78,11 @@ impl<T: Scalar> Storing<T> for EncodeOnHost<'_, T> {
     }
 }
 
-/// The values at all places as they are computed with. Where places without an entry are marked, they keep their mark.
+/// Widens the values of all slots to the type computed with. Slots without an entry keep their mark, if any.
 pub(super) struct Widening<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Widening<T> {
-    /// The values, and whether places without an entry are marked.
+    /// The values, and whether slots without an entry are marked.
     type Operands<'a, M: Memory> = (&'a NarrowValues<T, M>, bool);
     type Output<M: Memory> = M::Buffer<T>;
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_nearest_number_is_the_library_s() {
-        // It goes by way of 32 bits, and so rounds others twice.
+        // The library converts through 32 bits, so it rounds other numbers twice.
         for number in numbers().into_iter().map(|number| number as f32).filter(|number| !number.is_nan()) {
             let (half, brain) = (half::f16::from_f32(number), half::bf16::from_f32(number));
             assert_eq!(Float16::nearest_to(number.into()).0, half.to_bits(), "{number:e}");
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn numbers_are_rounded_once() {
         let two_to = |exponent: i32| f64::from_bits(((1023 + exponent) as u64) << 52);
-        // Just above the middle between two numbers of 16 bits, and on it in 32 bits.
+        // Just above the midpoint between two numbers of 16 bits, but on it in 32 bits.
         let middle = 1.0 + two_to(-11);
         for (value, bits) in [(middle, 0x3C00), (middle + two_to(-40), 0x3C01), (-middle - two_to(-40), 0xBC01)] {
             assert_eq!(Float16::nearest_to(value).0, bits);
@@ -173,7 +173,7 @@ mod tests {
                 let matrix = Csr::try_new(1, values.len(), offsets, columns, values.to_vec()).unwrap();
                 Recipe::new(&Cpu::new(), &matrix, ValueStorage::Lossless)
             }
-            // The numbers would be beyond its range.
+            // These numbers would be beyond its range.
             narrow_type => Recipe::new(&Cpu::new(), &finite, ValueStorage::Rounded(narrow_type)),
         };
         let mut recipe = recipe.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! A matrix in any storage whose values are stored narrower than they are computed with.
+//! A matrix in any storage whose values are stored narrower than computed with.
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
@@ -28,16 +28,16 @@ use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Scalar;
 use crate::spmv::HostOperands;
 
-/// A matrix in another storage, with its values in a [`NarrowType`]. Products are those of the stored values.
+/// A matrix in another storage, with its values in a [`NarrowType`]. Products use the stored values.
 pub struct Narrow<T: Scalar, M: Memory = HostMemory> {
-    /// The other storage, whose array of values is empty. Nobody gets hold of it.
+    /// The other storage, whose array of values is empty. It is never exposed.
     pattern: Box<Matrix<T, M>>,
     values: NarrowValues<T, M>,
     largest_change: f64,
 }
 
 impl<T: Scalar, M: Memory> Narrow<T, M> {
-    /// Stores the values of a matrix, which has as many entries as the recipe is for, by the recipe.
+    /// Stores the values of a matrix by a recipe made for the same number of entries.
     pub(crate) fn new<E: Executor<Memory = M>>(
         executor: &E,
         mut matrix: Matrix<T, M>,
@@ -53,47 +53,47 @@ impl<T: Scalar, M: Memory> Narrow<T, M> {
         Ok(Self { pattern: Box::new(matrix), values, largest_change: recipe.largest_change })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.pattern.rows()
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.pattern.columns()
     }
 
-    /// Number of stored entries, padding not counted.
+    /// Returns the number of stored entries, not counting padding.
     pub fn nnz(&self) -> usize {
         self.pattern.nnz()
     }
 
-    /// What the values are stored in.
+    /// Returns the type of the stored values.
     pub fn narrow_type(&self) -> NarrowType {
         self.values.narrow_type()
     }
 
-    /// By how much a stored value differs at most from the one that was given, over that: 0 where nothing was lost.
+    /// Returns the largest relative difference between a stored value and the given one: 0 if nothing was lost.
     pub fn largest_change(&self) -> f64 {
         self.largest_change
     }
 
-    /// Bytes of the arrays.
+    /// Returns the bytes of the arrays.
     pub fn bytes(&self) -> u128 {
         self.pattern.bytes() + self.values.bytes()
     }
 
-    /// Places for entries, padding included.
+    /// Returns the number of slots for entries, including padding.
     pub(crate) fn places(&self) -> usize {
         self.values.places()
     }
 
-    /// The values of all places are not an array of numbers.
+    /// Returns `None`, because the values are not an array of numbers.
     pub(crate) fn values_of_places(&mut self) -> Option<&mut M::Buffer<T>> {
         None
     }
 
-    /// Shows the arrays of the pattern to a visitor.
+    /// Passes the arrays of the pattern to a visitor.
     pub(crate) fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
         self.pattern.for_each_array(visitor);
     }
@@ -107,7 +107,7 @@ impl<T: Scalar, M: Memory> Narrow<T, M> {
         })
     }
 
-    /// A copy of the arrays in the host's memory.
+    /// Copies the arrays to the host's memory.
     pub(crate) fn to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Narrow<T>, Error> {
         Ok(Narrow {
             pattern: Box::new(self.pattern.to_host(executor)?),
@@ -116,20 +116,20 @@ impl<T: Scalar, M: Memory> Narrow<T, M> {
         })
     }
 
-    /// The storage without its values, and these.
+    /// Returns the storage without its values, and the values.
     pub(crate) fn parts(&self) -> (&Matrix<T, M>, &NarrowValues<T, M>) {
         (&self.pattern, &self.values)
     }
 }
 
 impl<T: Scalar> Narrow<T> {
-    /// A copy.
+    /// Returns a copy.
     pub(crate) fn try_clone(&self) -> Result<Self, Error> {
         let (pattern, values) = (Box::new(self.pattern.try_clone()?), self.values.try_clone()?);
         Ok(Self { pattern, values, largest_change: self.largest_change })
     }
 
-    /// The same matrix with its values as they are computed with.
+    /// Returns the same matrix with its values as they are computed with.
     ///
     /// # Errors
     /// When memory runs out.
@@ -150,7 +150,7 @@ impl<T: Scalar> Clone for Narrow<T> {
 }
 
 impl<T: Scalar> PartialEq for Narrow<T> {
-    /// Whether the storages are the same, and the bits of the values.
+    /// Returns whether the storages and the bits of the values are the same.
     fn eq(&self, other: &Self) -> bool {
         self.pattern == other.pattern && self.values == other.values
     }
@@ -186,14 +186,14 @@ impl<T: Scalar> HostStorage<T> for Narrow<T> {
         self.widened()?.into_csr()
     }
 
-    /// Files hold the [widened](Narrow::widened) matrix.
+    /// Not supported, because files hold the [widened](Narrow::widened) matrix.
     fn read<S: ArraySource<T>>(_: usize, _: usize, _: &mut S) -> Result<Self, String> {
-        Err("holds a matrix with narrow values, which files do not have".into())
+        Err("holds a matrix with narrow values, which files cannot hold".into())
     }
 }
 
 impl<T: Scalar> Narrow<T> {
-    /// y ← α A x + β y on the CPU.
+    /// Computes y ← α A x + β y on the CPU.
     pub(crate) fn multiply_on_cpu(&self, format: Format, operands: HostOperands<'_, T>) -> Result<(), Error> {
         struct Multiply<'a, T: Scalar> {
             format: Format,

@@ -1,4 +1,4 @@
-//! How the values of a matrix can be stored narrower.
+//! Recipes for storing the values of a matrix narrower.
 
 use std::str::FromStr;
 
@@ -21,18 +21,18 @@ pub enum ValueStorage {
     /// As they are computed with.
     #[default]
     Full,
-    /// [`Lossless`](Self::Lossless) where a format is chosen for a GPU, that is worth its time for as many multiplications,
-    /// and products are asked for that narrow values are good for; otherwise [`Full`](Self::Full).
+    /// [`Lossless`](Self::Lossless) if a format is chosen for a GPU, narrowing pays over the number of multiplications,
+    /// and all requested products support narrow values; otherwise [`Full`](Self::Full).
     Automatic,
-    /// In the narrowest type that keeps the bits of them all, so that products have the same bits as with
-    /// [`Full`](Self::Full); as they are computed with where there is none.
+    /// In the narrowest type that preserves the bits of all values, so that products have the same bits as with
+    /// [`Full`](Self::Full); as they are computed with if no such type exists.
     Lossless,
-    /// In this type, each value rounded to the nearest number of it.
+    /// In this type, each value rounded to the nearest number.
     Rounded(NarrowType),
 }
 
 impl ValueStorage {
-    /// The name, as [`FromStr`] takes it.
+    /// Returns the name, as [`FromStr`] takes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -46,7 +46,7 @@ impl ValueStorage {
 impl FromStr for ValueStorage {
     type Err = Error;
 
-    /// Takes "full", "automatic", "lossless" or the [name](NarrowType::name) of a type.
+    /// Parses "full", "automatic", "lossless" or the [name](NarrowType::name) of a type.
     fn from_str(text: &str) -> Result<Self, Error> {
         let plain = [Self::Full, Self::Automatic, Self::Lossless];
         if let Some(storage) = plain.into_iter().find(|storage| storage.name() == text) {
@@ -64,22 +64,23 @@ impl FromStr for ValueStorage {
 /// How values are stored.
 pub(crate) struct Recipe<T> {
     pub narrow_type: NarrowType,
-    /// The numbers that are stored for all: the only one, or those of a table; of other types none.
+    /// Numbers stored for all: the only one, or those of a table; empty for other types.
     pub(super) distinct: Distinct<T>,
-    /// By how much a value changes at most, over itself.
+    /// Largest relative change of a value.
     pub largest_change: f64,
-    /// Whether values stay as they are where they cannot be stored so.
+    /// Whether values stay as they are if they cannot be stored this way.
     pub is_optional: bool,
-    /// How many they are. A storage with fewer entries has added some up.
+    /// Number of values. A storage with fewer entries has summed some.
     pub entries: usize,
 }
 
 impl<T: Scalar> Recipe<T> {
-    /// The recipe for the values of a matrix in an executor's memory; `None` where they stay as they are. O(entries) work,
-    /// about as long as for some multiplications, and mostly far less to see that there are more values than a table holds.
+    /// Returns the recipe for the values of a matrix in an executor's memory; `None` if they stay as they are. Takes
+    /// O(entries) work, about as much as some multiplications, and usually far less to see that there are more values
+    /// than a table holds.
     ///
     /// # Errors
-    /// When values are beyond the range of a type, or the type does not go with `T`; memory runs out, or the device fails.
+    /// When values are beyond the range of a type, the type does not support `T`, memory runs out, or the device fails.
     pub fn new<E: Executor>(
         executor: &E,
         matrix: &Csr<T, E::Memory>,
@@ -113,20 +114,22 @@ impl<T: Scalar> Recipe<T> {
         }
     }
 
-    /// That of a type which keeps `entries` values, where numbers are few those.
+    /// Returns the recipe of a type that preserves `entries` values; `distinct` are the different ones, if they are
+    /// few.
     pub(super) fn exact(narrow_type: NarrowType, distinct: Distinct<T>, entries: usize) -> Self {
         Self { narrow_type, distinct, largest_change: 0.0, is_optional: true, entries }
     }
 
-    /// Whether a table has no code left to mark a place without an entry.
+    /// Returns whether a table has no code left to mark a slot without an entry.
     pub fn has_full_table(&self) -> bool {
         self.distinct.numbers.len() == MOST_DISTINCT
     }
 }
 
 impl<T: Scalar> Csr<T> {
-    /// Rounds each value to the nearest number of a type, and gives by how much one changes at most, over itself: 0 where all
-    /// are numbers of it. Products of a plan that stores them [so](ValueStorage::Rounded) are those of this matrix.
+    /// Rounds each value to the nearest number of a type, and returns the largest relative change of a value: 0 if all
+    /// are numbers of the type. A plan that [rounds](ValueStorage::Rounded) the values gives the products of this
+    /// matrix.
     ///
     /// ```
     /// use host::{Csr, NarrowType};
@@ -141,7 +144,7 @@ impl<T: Scalar> Csr<T> {
     /// ```
     ///
     /// # Errors
-    /// As for a plan that stores them so; the values are the old ones then.
+    /// As for a plan that rounds the values; they are then unchanged.
     pub fn round_values(&mut self, narrow_type: NarrowType) -> Result<f64, Error> {
         let Some(recipe) = Recipe::new(&Cpu::new(), self, ValueStorage::Rounded(narrow_type))? else { return Ok(0.0) };
         if recipe.largest_change > 0.0 {
@@ -156,9 +159,9 @@ impl<T: Scalar> Csr<T> {
     }
 }
 
-/// The parts of a value as they are stored in a type, widened again.
+/// Returns the parts of a value rounded to a type and widened again.
 pub(super) fn rounded<T: Scalar>(value: T, narrow_type: NarrowType) -> [f64; 2] {
-    // None of these has a table.
+    // None of these types has a table.
     fn through<V: Stored<f64>>(part: f64) -> f64 {
         V::nearest(part, |_| 0).widen(|_| 0.0)
     }
@@ -169,7 +172,7 @@ pub(super) fn rounded<T: Scalar>(value: T, narrow_type: NarrowType) -> [f64; 2] 
     })
 }
 
-/// The error for finite values that become infinite when they are rounded to a type.
+/// Returns the error for finite values that become infinite when rounded to a type.
 fn beyond_range<T: Scalar>(matrix: &Csr<T>, narrow_type: NarrowType) -> Error {
     let values = matrix.values();
     let beyond = |value: T| value.is_finite() && !rounded(value, narrow_type).iter().all(|part| part.is_finite());
@@ -192,7 +195,7 @@ mod tests {
         Csr::try_new(1, values.len(), vec![0_u32, values.len() as u32], columns, values.to_vec()).unwrap()
     }
 
-    /// A power of two. An interpreter's `powi` may be off.
+    /// Returns a power of two. Under Miri, `powi` may be inexact.
     fn two_to(exponent: i32) -> f64 {
         f64::from_bits(((1023 + exponent) as u64) << 52)
     }

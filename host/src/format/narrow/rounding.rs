@@ -1,4 +1,4 @@
-//! By how much values change when they are rounded to a narrower type.
+//! Changes of values by rounding to a narrower type.
 
 use std::marker::PhantomData;
 
@@ -14,8 +14,8 @@ use crate::memory::{HostMemory, Memory};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// By how much a value changes at most, over itself; none where a finite one is beyond the range of the type. By kernels, it
-/// takes the memory of the rounded values for that time.
+/// Finds the largest relative change of a value; `None` if a finite one is beyond the range of the type. Kernels
+/// temporarily take the memory of the rounded values.
 pub(super) struct Rounding<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Rounding<T> {

@@ -1,4 +1,4 @@
-//! The narrowest type that keeps the bits of all values.
+//! Search for the narrowest type that preserves the bits of all values.
 
 use std::marker::PhantomData;
 
@@ -15,13 +15,13 @@ use crate::memory::{Buffer, Memory};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// Looks for it. The recipe has the same table wherever it is found.
+/// The search. The recipe has the same table on every executor.
 pub(super) struct Search<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Search<T> {
     /// The values.
     type Operands<'a, M: Memory> = &'a M::Buffer<T>;
-    /// None where the values stay as they are.
+    /// `None` if the values stay as they are.
     type Output<M: Memory> = Option<Recipe<T>>;
 
     fn by_kernels<K: KernelExecutor>(executor: &K, values: &Array<K, T>) -> Result<Option<Recipe<T>>, Error> {
@@ -45,7 +45,7 @@ impl<T: Scalar> Operation for Search<T> {
     }
 }
 
-/// The narrowest type that keeps the bits of all values, if there is one.
+/// Returns the narrowest type that preserves the bits of all values, if it exists.
 ///
 /// # Errors
 /// When memory runs out.
@@ -57,8 +57,8 @@ fn search<T: Scalar>(values: &[T]) -> Result<Option<Recipe<T>>, Error> {
     recipe(Distinct::of(values)?, values.len(), |narrow_type| is_exact(values, narrow_type))
 }
 
-/// The recipe for `entries` values: `distinct` are the different ones, if they are few; `is_exact` tells of another type
-/// whether it keeps them all.
+/// Returns the recipe for `entries` values: `distinct` are the different ones, if they are few; `is_exact` returns
+/// whether another type preserves them all.
 fn recipe<T: Scalar>(
     distinct: Option<Distinct<T>>,
     entries: usize,
@@ -76,13 +76,13 @@ fn recipe<T: Scalar>(
     Ok(narrow_type.map(|narrow_type| Recipe::exact(narrow_type, distinct, entries)))
 }
 
-/// Whether a type holds all values. What a NaN carries it might not keep.
+/// Returns whether a type holds all values. It might not preserve the payload of a NaN.
 fn is_exact<T: Scalar>(values: &[T], narrow_type: NarrowType) -> bool {
     let is_kept = |value: T| value.parts() == rounded(value, narrow_type);
     parallel::all(values.len(), ROWS_AT_ONCE, &|place| is_kept(values[place]))
 }
 
-/// How the kernels say that a type does not keep a value.
+/// Returns the bit that kernels set if a type does not preserve a value.
 fn loss(narrow_type: NarrowType) -> u32 {
     match narrow_type {
         NarrowType::Float16 => LOSES_FLOAT16,
@@ -98,7 +98,7 @@ mod tests {
     use crate::executor::operation::Executor;
     use crate::executor::{Cpu, Emulated};
 
-    /// The type and the table, which must be the same everywhere.
+    /// Returns the type; it and the table must be the same on every executor.
     fn check<T: Scalar>(values: &[T]) -> Option<NarrowType> {
         let values = values.to_vec();
         let expected = Cpu::new().run::<Search<T>>(&values).unwrap();
@@ -128,10 +128,10 @@ mod tests {
         assert_eq!(check(&numbers(500, |n| f64::from(n) + 4096.5)), Some(NarrowType::Float32));
         assert_eq!(check(&numbers(500, |n| if n == 333 { f64::NAN } else { n.into() })), None);
         assert_eq!(check(&numbers(500, |n| if n == 333 { 1e300 } else { n.into() })), None);
-        // A value a time at the end of what a warp reads: no search finds two of them.
+        // One new value at a time, at the end of what a warp reads: no search finds two of them.
         let rare = |n: i32| if n % 2048 == 2047 { f64::from(n / 2048) } else { 0.5 };
         assert_eq!(check(&numbers(2048 * 12, rare)), Some(NarrowType::Table));
-        // Enough of them for the host to take over.
+        // Enough of them that the host takes over.
         let rare = |n: i32| if n % 768 == 767 { f64::from(n / 768) } else { 0.5 };
         assert_eq!(check(&numbers(768 * 40, rare)), Some(NarrowType::Table));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The values of a matrix, stored narrower than they are computed with.
+//! Values of a matrix, stored narrower than computed with.
 
 use std::str::FromStr;
 
@@ -13,11 +13,11 @@ use crate::memory::{Buffer, Element, HostMemory, Memory, Transfer, copy, same_bi
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// How the values of a matrix are stored.
+/// Storage of the values of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NarrowType {
-    /// All have the same bits: once, and nothing for each.
+    /// All have the same bits: stored once, without any bytes per value.
     Same,
     /// At most 256 different ones: one byte each, and a table.
     Table,
@@ -34,7 +34,7 @@ pub enum NarrowType {
 impl FromStr for NarrowType {
     type Err = Error;
 
-    /// Takes a [name](Self::name).
+    /// Parses a [name](Self::name).
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::ALL.iter().copied().find(|narrow_type| narrow_type.name() == text).ok_or_else(|| Error::Name {
             what: "type of stored values",
@@ -49,7 +49,7 @@ impl NarrowType {
     pub const ALL: &'static [Self] =
         &[Self::Same, Self::Table, Self::Float16, Self::BFloat16, Self::Float32, Self::Complex64];
 
-    /// Bytes of a value, besides a table.
+    /// Returns the bytes per value, without a table.
     pub fn bytes(self) -> usize {
         match self {
             Self::Same => 0,
@@ -60,12 +60,12 @@ impl NarrowType {
         }
     }
 
-    /// What values are stored in where places without an entry may have to be marked: a mark is a code.
+    /// Returns the type in which values are stored if slots without an entry may need a mark: a mark is a code.
     pub(crate) fn with_marks(self, marks_absence: bool) -> Self {
         if self == Self::Same && marks_absence { Self::Table } else { self }
     }
 
-    /// The name, such as "float16".
+    /// Returns the name, such as "float16".
     pub fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -78,11 +78,11 @@ impl NarrowType {
     }
 }
 
-/// The values at all places of a storage, in its order.
+/// Values of all slots of a storage, in its order.
 pub(crate) enum NarrowValues<T: Scalar, M: Memory> {
-    /// How many, and which: an array of one.
+    /// Number of slots, and the value: an array of one.
     Same(usize, M::Buffer<T>),
-    /// For each place, where in the table its value is.
+    /// Index into the table for each slot, and the table.
     Table(M::Buffer<u8>, M::Buffer<T>),
     Float16(M::Buffer<u16>),
     BFloat16(M::Buffer<u16>),
@@ -90,7 +90,7 @@ pub(crate) enum NarrowValues<T: Scalar, M: Memory> {
     Complex64(M::Buffer<Complex<f32>>),
 }
 
-/// Evaluates an expression with each array of the values put through a function.
+/// Evaluates an expression with each array of the values mapped by a function.
 macro_rules! map_arrays {
     ($values:expr, $places:ident => $count:expr, $array:ident => $mapped:expr) => {
         match $values {
@@ -114,7 +114,7 @@ macro_rules! map_arrays {
 }
 
 impl<T: Scalar, M: Memory> NarrowValues<T, M> {
-    /// How they are stored.
+    /// Returns how they are stored.
     pub fn narrow_type(&self) -> NarrowType {
         match self {
             Self::Same(..) => NarrowType::Same,
@@ -126,7 +126,7 @@ impl<T: Scalar, M: Memory> NarrowValues<T, M> {
         }
     }
 
-    /// Number of places.
+    /// Returns the number of slots.
     pub fn places(&self) -> usize {
         match self {
             Self::Same(places, _) => *places,
@@ -137,7 +137,7 @@ impl<T: Scalar, M: Memory> NarrowValues<T, M> {
         }
     }
 
-    /// Bytes of the arrays.
+    /// Returns the bytes of the arrays.
     pub fn bytes(&self) -> u128 {
         fn bytes_of<E: Element>(array: &impl Buffer<E>) -> u128 {
             array.len() as u128 * size_of::<E>() as u128
@@ -156,14 +156,14 @@ impl<T: Scalar, M: Memory> NarrowValues<T, M> {
         Ok(map_arrays!(self, places => places, array => to.transfer(array)?))
     }
 
-    /// A copy of the arrays in the host's memory.
+    /// Copies the arrays to the host's memory.
     pub fn to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<NarrowValues<T, HostMemory>, Error> {
         Ok(map_arrays!(self, places => *places, array => executor.download(array)?))
     }
 }
 
 impl<T: Scalar> NarrowValues<T, HostMemory> {
-    /// A copy.
+    /// Returns a copy.
     pub fn try_clone(&self) -> Result<Self, Error> {
         Ok(map_arrays!(self, places => *places, array => copy(array)?))
     }
@@ -176,7 +176,7 @@ impl<T: Scalar> Clone for NarrowValues<T, HostMemory> {
 }
 
 impl<T: Scalar> PartialEq for NarrowValues<T, HostMemory> {
-    /// Whether the bits are the same.
+    /// Returns whether the bits are the same.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Same(places, value), Self::Same(others, other)) => places == others && same_bits(value, other),
@@ -191,14 +191,14 @@ impl<T: Scalar> PartialEq for NarrowValues<T, HostMemory> {
     }
 }
 
-/// The values of a matrix as kernels take them: what is stored, and the table that codes are for.
+/// The values of a matrix as kernels take them: the stored ones, and the table for codes.
 pub(crate) struct Values<V, T> {
     pub stored: Global<V>,
     pub table: Global<T>,
 }
 
 impl<T: Scalar> Values<T, T> {
-    /// Values that are stored as they are computed with.
+    /// Wraps values stored as they are computed with.
     pub fn as_they_are(values: Global<T>) -> Self {
         Self { stored: values, table: Global::from_slice(&[]) }
     }
@@ -227,20 +227,20 @@ impl<V, T> Clone for HostValues<'_, V, T> {
 impl<V, T> Copy for HostValues<'_, V, T> {}
 
 impl<'a, T: Scalar> HostValues<'a, T, T> {
-    /// Values that are stored as they are computed with.
+    /// Wraps values stored as they are computed with.
     pub fn as_they_are(values: &'a [T]) -> Self {
         Self { stored: values, table: &[] }
     }
 }
 
 impl<V: StoredAs<T>, T: Scalar> HostValues<'_, V, T> {
-    /// The value at a place.
+    /// Returns the value of a slot.
     #[inline(always)]
     pub fn at(&self, place: usize) -> T {
         self.widen(self.stored[place])
     }
 
-    /// All values; marks become those of `T`, if there are any.
+    /// Returns all values; marks, if any, become those of `T`.
     ///
     /// # Errors
     /// When memory runs out.
@@ -250,42 +250,42 @@ impl<V: StoredAs<T>, T: Scalar> HostValues<'_, V, T> {
         })
     }
 
-    /// What is stored, widened.
+    /// Widens a stored value.
     #[inline(always)]
     pub fn widen(&self, stored: V) -> T {
         stored.widen(|code| self.table[code as usize])
     }
 }
 
-/// A type that values are stored in, for products with numbers of `T`.
+/// A type in which values are stored, for products with numbers of `T`.
 pub(crate) trait StoredAs<T: GpuScalar>: Stored<T> + Marked + Send + Sync {}
 
 impl<V: Stored<T> + Marked + Send + Sync, T: GpuScalar> StoredAs<T> for V {}
 
-/// Something to do with values, of whatever type they are stored in.
+/// A visitor of values stored in any type.
 pub(crate) trait ValuesVisitor<T: Scalar> {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Visits the values.
     fn visit<V: StoredAs<T>>(self, values: Values<V, T>) -> Result<Self::Output, Error>;
 }
 
-/// The same in the host's memory.
+/// A visitor of values in the host's memory.
 pub(crate) trait HostValuesVisitor<T: Scalar> {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Visits the values.
     fn visit<V: StoredAs<T>>(self, values: HostValues<'_, V, T>) -> Result<Self::Output, Error>;
 }
 
-/// Something that stores values in whatever type.
+/// An encoder that stores values in any type.
 pub(crate) trait Storing<T: Scalar> {
-    /// Where it stores them.
+    /// Memory of the stored values.
     type Memory: Memory;
 
-    /// Stores them; codes are places in the table.
+    /// Stores the values; codes are indices into the table.
     fn store<V: StoredAs<T> + OfBits<Bits: Element>>(
         self,
         table: &<Self::Memory as Memory>::Buffer<T>,
@@ -296,12 +296,12 @@ pub(crate) trait Storing<T: Scalar> {
 #[doc(hidden)]
 #[expect(private_bounds, private_interfaces, reason = "nobody else implements or calls it")]
 pub trait Narrowed: Sized {
-    /// Shows values to a visitor.
+    /// Passes values to a visitor.
     fn visit<M: Memory, F: ValuesVisitor<Self>>(values: &NarrowValues<Self, M>, visitor: F) -> Result<F::Output, Error>
     where
         Self: Scalar;
 
-    /// Shows values in the host's memory to a visitor.
+    /// Passes values in the host's memory to a visitor.
     fn visit_on_host<F: HostValuesVisitor<Self>>(
         values: &NarrowValues<Self, HostMemory>,
         visitor: F,
@@ -309,8 +309,8 @@ pub trait Narrowed: Sized {
     where
         Self: Scalar;
 
-    /// Stores values, as many as `places`, in a type: the table is the one value of [`NarrowType::Same`], and empty for types
-    /// without one.
+    /// Stores the values of `places` slots in a type: the table holds the one value of [`NarrowType::Same`], and is
+    /// empty for types without a table.
     fn store_values<S: Storing<Self>>(
         narrow_type: NarrowType,
         places: usize,
@@ -395,7 +395,7 @@ narrowed! {
     Complex<f64>: [Complex64 Complex<f32>];
 }
 
-/// The error for a type that does not go with what is computed with.
+/// Returns the error for a type that does not support values of `T`.
 pub(super) fn not_for<T: Scalar>(narrow_type: NarrowType) -> Error {
     let types = [NarrowType::Same, NarrowType::Table].iter().chain(T::NARROW_TYPES);
     Error::Name {

@@ -11,15 +11,14 @@ use crate::format::{Csr, FillLimit, Sell16};
 use crate::memory::Buffer;
 use crate::real::Scalar;
 
-/// Lanes of the warp that has a slice.
+/// Lanes of the warp that processes a slice.
 const LANES: usize = SLICE_ROWS / 2;
 
-/// The same matrix as `matrix`, in SELL-16. The workspace is 4 bytes a row, free again before the new arrays are
-/// allocated.
+/// Converts `matrix` to SELL-16. The workspace is 4 bytes per row, freed before the new arrays are allocated.
 ///
 /// # Errors
-/// When a row has 2^26 entries or more; when the arrays would be larger than `limit` allows, before they are allocated;
-/// when memory runs out, or the device fails.
+/// When a row has 2^26 entries or more; when the arrays would exceed `limit`, before they are allocated; when memory
+/// runs out, or the device fails.
 pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -37,7 +36,7 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
             column_indices: matrix.column_indices().global(),
             widths: widths.global_mut(),
         };
-        // SAFETY: the matrix is valid, its rows are short enough, and there is an element for each slice.
+        // SAFETY: the matrix is valid, its rows are short enough, and there is an element per slice.
         unsafe { launch(executor, grid, kernel) }
     })?;
     let scan = Scan::new(executor, &widths)?;
@@ -62,15 +61,15 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
             column_offsets: column_offsets.global_mut(),
             new_values: values.global_mut(),
         };
-        // SAFETY: the matrix is valid, and no row has 2^26 entries, so that no slice of 64 has 2^32. `width` is the sum
-        // of the widths that `slice_begins` adds up: the new arrays have a base, 32 words and 64 values for each of so
+        // SAFETY: the matrix is valid, and no row has 2^26 entries, so no slice of 64 has 2^32. `width` is the sum of
+        // the widths accumulated in `slice_begins`: the new arrays have a base, 32 words and 64 values for each of that
         // many columns.
         unsafe { launch(executor, grid, kernel) }
     })?;
     Ok(Sell16 { rows, columns, stored, slice_begins, bases, column_offsets, values })
 }
 
-/// The same matrix in CSR. The workspace is 4 bytes a row, before the entries are allocated.
+/// Converts the matrix to CSR. The workspace is 4 bytes per row, before the entries are allocated.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -104,7 +103,7 @@ pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
             new_column_indices: column_indices.global_mut(),
             new_values: new_values.global_mut(),
         };
-        // SAFETY: the matrix is valid. The row offsets are the sums of the lengths counted in its own places, which add
+        // SAFETY: the matrix is valid. The row offsets are the sums of the lengths counted in its own slots, which add
         // up to `stored`, the length of the new arrays: each row has room from its offset on.
         unsafe { launch(executor, grid, kernel) }
     })?;

@@ -1,4 +1,4 @@
-//! What SELL-16 costs.
+//! Costs of SELL-16.
 
 use super::sell_16_bytes;
 use super::strategy::Strategy;
@@ -10,7 +10,7 @@ use crate::select::machine::Machine;
 impl Costs for Strategy {
     fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let widening = analysis.widening;
-        // Of 64 bits, so that no ratio makes bytes beyond all numbers.
+        // Rounded to 64 bits, so no ratio makes the bytes overflow.
         let width = widening.width(analysis.sums.slice_widths).round() as u64;
         Stored { exact: widening.exact, ..Stored::all(sell_16_bytes::<V>(analysis.rows, width.into())) }
     }
@@ -20,7 +20,7 @@ impl Costs for Strategy {
     }
 
     fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
-        // A thread has two rows, and the longest of them waits as all others do.
+        // A thread has two rows, and the longest row waits as all others do.
         let widening = analysis.widening;
         let width = widening.width(analysis.sums.slice_widths);
         let longest = analysis.lengths.longest() as f64;

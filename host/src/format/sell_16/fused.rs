@@ -17,7 +17,7 @@ pub(crate) fn sell_16<T: Scalar, M: Memory>(
     device: &Device,
 ) -> Result<Launch, Error> {
     let lanes = matrix.rows().div_ceil(SLICE_ROWS) * SLICE_ROWS / 2;
-    // A warp for each slice would be too many blocks for the room that their sums have.
+    // One warp per slice would give more blocks than the workspace has room for sums.
     fused.launch(device.uneven_grid(lanes as u64), |arguments: FusedArguments<T>| {
         let FusedArguments { vectors: Vectors { alpha, x, beta, y }, gamma, z, sums, w, partial_sums } = arguments;
         Call::new(Sell16Fused {

@@ -1,4 +1,4 @@
-//! Sliced ELLPACK with columns of 16 bits: what a place takes is a value and two bytes.
+//! Sliced ELLPACK with columns of 16 bits: a slot takes a value and two bytes.
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
@@ -24,46 +24,46 @@ use crate::real::Scalar;
 
 pub(crate) use strategy::Strategy;
 
-/// Rows of a slice.
+/// Rows per slice.
 pub(crate) const ROWS: usize = SLICE_ROWS as usize;
 
-/// Words of a column of places, each with the offsets of two rows.
+/// Words per column of slots, each with the offsets of two rows.
 const WORDS: usize = ROWS / 2;
 
-/// The most entries of a row: 64 such rows have less than 2^32.
+/// Largest number of entries per row: 64 such rows have less than 2^32.
 const LONGEST_ROW: usize = u32::MAX as usize / ROWS;
 
 storage! {
-    /// A sparse matrix in SELL-16 format: slices of 64 rows each, in ELLPACK of their own width, where a place has the
-    /// 16-bit offset of its column from the smallest column at the same place of any row of the slice. A row's entries
-    /// are in the order that CSR has them; where the next columns of the rows are 65,535 apart or more, those that are
-    /// too far from the smallest wait for the next place, and have padding. So any place may be padding.
+    /// A sparse matrix in SELL-16 format: slices of 64 rows each, in ELLPACK of their own width, where a slot has the
+    /// 16-bit offset of its column from the smallest column in the same column of slots of the slice. A row's entries
+    /// are in the order of CSR; where the next columns of the rows are 65,535 apart or more, those too far from the
+    /// smallest wait for the next slot, and get padding. So any slot may be padding.
     ///
-    /// Of a column of places, the word and the two values of lane l are those of the slice's rows l and l + 32.
+    /// In a column of slots, the word and the two values of lane l belong to rows l and l + 32 of the slice.
     pub struct Sell16 {
         parameters {}
         offsets {}
         arrays {
-            /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers.
+            /// Sum of the widths of all slices before each slice, then the sum of all: slices + 1 numbers.
             slice_begins: u64,
-            /// The smallest column of the entries of each column of places.
+            /// Smallest column of the entries in each column of slots.
             bases: u32,
-            /// Two offsets from the base for each of the 32 lanes of each column of places: that of row l in the lower half,
-            /// that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no entry.
+            /// Two offsets from the base for each of the 32 lanes of each column of slots: that of row l in the lower
+            /// half, that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no entry.
             column_offsets: u32,
-            /// The values of the same rows, for each lane of each column of places; 0 where there is no entry.
+            /// Values of the same rows, for each lane of each column of slots; 0 where there is no entry.
             values: T,
         }
     }
 }
 
-/// Bytes that the SELL-16 arrays take for so many rows, and so many columns of places in all slices.
+/// Returns the bytes of the SELL-16 arrays for `rows` rows and `width` columns of slots in all slices.
 pub(crate) fn sell_16_bytes<T>(rows: usize, width: u128) -> u128 {
     let column = 4 * (1 + WORDS) + ROWS * size_of::<T>();
     width * column as u128 + 8 * (rows.div_ceil(ROWS) as u128 + 1)
 }
 
-/// Checks that no row is too long for a slice's width to have 32 bits.
+/// Checks that no row is too long for the width of a slice to fit 32 bits.
 pub(crate) fn check_row_length(longest_row: usize) -> Result<(), Error> {
     if longest_row > LONGEST_ROW {
         let (value, limit) = (longest_row as u128, LONGEST_ROW as u128);
@@ -72,8 +72,8 @@ pub(crate) fn check_row_length(longest_row: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes that the SELL-16 arrays of `matrix` take with values of `V`. In parallel, O(nnz) where rows go through near
-/// columns together, at most 64 times that.
+/// Returns the bytes that the SELL-16 arrays of `matrix` take with values of `V`. Runs in parallel in O(nnz) if rows
+/// proceed through nearby columns together, and at most 64 times that.
 ///
 /// # Errors
 /// When memory runs out.
@@ -82,15 +82,15 @@ pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> Result<u128, Err
     Ok(sell_16_bytes::<V>(matrix.rows(), widths.into_iter().map(|width| width as u128).sum()))
 }
 
-/// The number of places of each row of a slice.
+/// Returns the number of slots per row of a slice.
 pub(crate) fn sell_16_width<T: Scalar>(matrix: &Csr<T>, slice: usize) -> usize {
     let mut width = 0;
     for_each_place(matrix, slice, |_, _| width += 1);
     width
 }
 
-/// Calls `visit` with the base of each column of places of a slice, and the entry that each row has there; none is
-/// `usize::MAX`.
+/// Calls `visit` with the base of each column of slots of a slice, and the entry of each row there; `usize::MAX` means
+/// none.
 fn for_each_place<T: Scalar>(matrix: &Csr<T>, slice: usize, mut visit: impl FnMut(u32, &[usize; ROWS])) {
     let first = slice * ROWS;
     let columns = matrix.column_indices();
@@ -122,18 +122,18 @@ fn for_each_place<T: Scalar>(matrix: &Csr<T>, slice: usize, mut visit: impl FnMu
     }
 }
 
-/// The word and the half of it where a row of a slice has its offset; and its value has this number among those of
-/// a column of places.
+/// Returns the word and its half that hold the offset of a row of a slice. Its value has the index 2 · word + half in a
+/// column of slots.
 fn lane_of(row: usize) -> (usize, usize) {
     (row % WORDS, row / WORDS)
 }
 
 impl<T: Scalar> Sell16<T> {
-    /// A matrix from its arrays. In parallel, O(places).
+    /// Builds a matrix from its arrays. Runs in parallel in O(slots).
     ///
     /// # Errors
-    /// When an array has not the length that the others and the shape ask for, a column of places is without an entry
-    /// at its base, a column is not below `columns`, what is no row has an entry, or padding has a value.
+    /// When the length of an array contradicts the others or the shape, a column of slots has no entry at its base, a
+    /// column is not below `columns`, an entry is beyond the last row, or padding has a value.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -163,10 +163,10 @@ impl<T: Scalar> Sell16<T> {
                     let column = u64::from(matrix.bases[place]) + u64::from(offset);
                     if offset == NO_ENTRY {
                         if !same_bits(&[value], &[T::ZERO]) {
-                            return Err(format!("{} has no entry but the value {value}, expected 0", name()));
+                            return Err(format!("{} has no entry, but the value {value}, expected 0", name()));
                         }
                     } else if first_row + row >= rows {
-                        return Err(format!("{} has an entry, and there are only {rows}", name()));
+                        return Err(format!("{} has an entry, but there are only {rows}", name()));
                     } else if column >= columns as u64 {
                         return Err(format!("{} is in column {column} of {columns}", name()));
                     } else {
@@ -183,11 +183,11 @@ impl<T: Scalar> Sell16<T> {
         Ok(matrix)
     }
 
-    /// The same matrix as `matrix`, in SELL-16. In parallel, O(places).
+    /// Converts `matrix` to SELL-16. Runs in parallel in O(slots).
     ///
     /// # Errors
-    /// When a row has 2^26 entries or more, or when the arrays would be larger than `limit` allows or cannot be
-    /// allocated; they are not allocated then.
+    /// When a row has 2^26 entries or more, or the arrays would exceed `limit` or cannot be allocated; they are then
+    /// not allocated.
     pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
         check_row_length(matrix.longest_row())?;
         let slices = matrix.rows().div_ceil(ROWS);
@@ -236,19 +236,19 @@ impl<T: Scalar> Sell16<T> {
         Ok(Self { rows, columns, stored, slice_begins, bases, column_offsets, values })
     }
 
-    /// The offset, or [`NO_ENTRY`], and the value of a row of a slice in a column of places.
+    /// Returns the offset, or [`NO_ENTRY`], and the value of a row of a slice in a column of slots.
     fn at(&self, place: usize, row: usize) -> (u32, T) {
         let (word, half) = lane_of(row);
         let word = place * WORDS + word;
         (self.column_offsets[word] >> (16 * half) & NO_ENTRY, self.values[2 * word + half])
     }
 
-    /// The columns of places of a slice.
+    /// Returns the columns of slots of a slice.
     pub(crate) fn places_of(&self, slice: usize) -> Range<usize> {
         self.slice_begins[slice] as usize..self.slice_begins[slice + 1] as usize
     }
 
-    /// The entries of a row, as column and value.
+    /// Returns the entries of a row, as column and value.
     ///
     /// # Panics
     /// When `row` is not below [`rows`](Self::rows).
@@ -259,7 +259,7 @@ impl<T: Scalar> Sell16<T> {
         })
     }
 
-    /// The same matrix in CSR. In parallel, O(places).
+    /// Converts the matrix to CSR. Runs in parallel in O(slots).
     ///
     /// # Errors
     /// When memory runs out.
@@ -275,14 +275,14 @@ mod tests {
 
     const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
-    /// A matrix with the given columns in its rows; the values tell which entry it is.
+    /// A matrix with the given columns in its rows; the values number the entries.
     fn with_columns(width: usize, rows: &[&[u32]]) -> Csr<f64> {
         let offsets = crate::format::Offsets::from_lengths(rows.iter().map(|row| row.len())).unwrap();
         let values = (1..=rows.iter().map(|row| row.len()).sum()).map(|entry: usize| entry as f64).collect();
         Csr::try_new(rows.len(), width, offsets, rows.concat(), values).unwrap()
     }
 
-    /// The offsets of some rows of the first slice, place by place.
+    /// Offsets of some rows of the first slice, slot by slot.
     fn offsets(matrix: &Sell16<f64>, rows: &[usize]) -> Vec<Vec<u32>> {
         matrix.places_of(0).map(|place| rows.iter().map(|&row| matrix.at(place, row).0).collect()).collect()
     }
@@ -298,7 +298,7 @@ mod tests {
         // Rows 1 and 33 share a word, and the first is in its lower half.
         assert_eq!((sell.column_offsets()[1], &sell.values()[2..4]), (0x0001_0002, &[3.0, 4.0][..]));
         assert_eq!(sell.bytes(), 4 * (4 + 128 + 512) + 3 * 8);
-        // Every place is there, and what a product moves are the arrays, x and y.
+        // All slots are counted, and a product moves the arrays, x and y.
         assert_eq!(sell.places(), 64 * sell.bases().len());
         let needed = Matrix::from(sell.clone()).bytes_needed();
         assert_eq!(needed, sell.bytes() + 8 * (70 + 10));
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_stencil_whose_planes_are_far_apart_has_no_padding_of_its_own() {
-        // Seven points on a grid of 300 x 300: some rows lack a neighbour, and wait where it would be.
+        // Seven points on a grid of 300 x 300: rows without a neighbour wait where it would be.
         let columns = |row: i64| -> Vec<u32> {
             let all = [-90_000, -300, -1, 0, 1, 300, 90_000].map(|step| row + step);
             let near = |&column: &i64| (column - row).abs() != 1 || column / 300 == row / 300;
@@ -352,8 +352,8 @@ mod tests {
         for (matrix, message) in [
             (arrays(&[10], None, 0.0), "place 0 of row 0 is in column 10 of 10"),
             (arrays(&[9], Some((1, 0xFFFF_0001)), 0.0), "place 0 of row 1 is in column 10 of 10"),
-            (arrays(&[9], Some((3, 0xFFFF_0000)), 0.0), "place 0 of row 3 has an entry, and there are only 3"),
-            (arrays(&[9], Some((0, 0x0000_FFFF)), 0.0), "place 0 of row 32 has an entry, and there are only 3"),
+            (arrays(&[9], Some((3, 0xFFFF_0000)), 0.0), "place 0 of row 3 has an entry, but there are only 3"),
+            (arrays(&[9], Some((0, 0x0000_FFFF)), 0.0), "place 0 of row 32 has an entry, but there are only 3"),
             (arrays(&[9], None, 2.0), "place 0 of row 32 has no entry but the value 2, expected 0"),
             (arrays(&[8], Some((0, 0xFFFF_0001)), 0.0), "place 0 of slice 0 has no entry at its base"),
         ] {

@@ -1,4 +1,4 @@
-//! SELL-16: a warp a slice.
+//! SELL-16: one warp per slice.
 
 use cuda_std::launch::Launch;
 use gpu_kernels::sell_16::{self, NO_ENTRY};
@@ -12,10 +12,10 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
-/// Rows whose sums and values are side by side.
+/// Rows whose sums and values are adjacent.
 const LANES: usize = SLICE_ROWS / 2;
 
-/// Slices that a CPU thread takes at a time, at least.
+/// Least number of slices per CPU task.
 const SLICES_AT_ONCE: usize = 16;
 
 pub(crate) fn sell_16<V: StoredAs<T>, T: Scalar, M: Memory>(
@@ -37,7 +37,7 @@ pub(crate) fn sell_16<V: StoredAs<T>, T: Scalar, M: Memory>(
         y: vectors.y,
     };
     let lanes = matrix.rows().div_ceil(SLICE_ROWS) * LANES;
-    // A warp for each slice: as persistent warps they would end at different times, and those of the last blocks alone.
+    // One warp per slice: persistent warps would end at different times, and those of the last blocks alone.
     Launch::new(device.grid_of(lanes as u64), kernel)
 }
 

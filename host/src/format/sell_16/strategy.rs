@@ -1,4 +1,4 @@
-//! SELL-16: a warp a slice.
+//! SELL-16: one warp per slice.
 
 use cuda_std::launch::Launch;
 
@@ -18,7 +18,7 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
-/// SELL-16: a warp a slice.
+/// SELL-16: one warp per slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy;
 

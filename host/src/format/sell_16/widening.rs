@@ -1,4 +1,4 @@
-//! How much wider slices are where the entries at one place must be near each other.
+//! Growth of slices in width where the entries in one column of slots must be close to each other.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,24 +10,24 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::select::sample::{Sampling, sample};
 
-/// The slices of SELL-16 against those of SELL-P with as many rows, which are as wide as their longest row.
+/// Slices of SELL-16 compared with those of SELL-P with equally many rows, which are as wide as their longest row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Widening {
-    /// How many times as wide they are together; at least 1.
+    /// Ratio of their total widths, at least 1.
     pub ratio: f64,
-    /// Whether all slices were looked at.
+    /// Whether all slices were examined.
     pub exact: bool,
 }
 
 impl Default for Widening {
-    /// Where nothing is known: no row shares a place with another.
+    /// Without any information: no row shares a column of slots with another.
     fn default() -> Self {
         Self { ratio: SLICE_ROWS as f64, exact: false }
     }
 }
 
 impl Widening {
-    /// Looks at some of the slices.
+    /// Examines a sample of the slices.
     ///
     /// # Errors
     /// When memory runs out.
@@ -46,7 +46,7 @@ impl Widening {
         Ok(Self { ratio, exact: looked_at.len() == slices })
     }
 
-    /// The width of all slices, from that of unsorted SELL-P.
+    /// Returns the width of all slices, given that of unsorted SELL-P.
     pub(crate) fn width(self, slice_widths: usize) -> f64 {
         self.ratio * slice_widths as f64
     }
@@ -58,7 +58,7 @@ mod tests {
     use crate::format::{FillLimit, Sell16};
     use crate::select::lengths::pass;
 
-    /// Rows with entries at some distances from the diagonal.
+    /// Rows with entries in the columns `row * distance`.
     fn with_distances(rows: usize, distances: &[usize]) -> Csr<f32> {
         let entries = (0..rows).flat_map(|row| distances.iter().map(move |distance| (row, row * distance)));
         let (rows_of, columns): (Vec<u32>, Vec<u32>) = entries.map(|(row, column)| (row as u32, column as u32)).unzip();
@@ -86,7 +86,7 @@ mod tests {
         let exact = Widening::new(&matrix, Sampling::Everything).unwrap();
         assert!(exact.ratio > 1.2, "{exact:?}");
         assert!((widening.ratio / exact.ratio - 1.0).abs() < 0.1, "{widening:?}, {exact:?}");
-        // Many rows and few of them looked at.
+        // Many rows, few of them examined.
         let near = with_distances(200_000, &[0]);
         assert_eq!(Widening::new(&near, Sampling::Part).unwrap(), Widening { ratio: 1.0, exact: false });
     }

@@ -12,12 +12,12 @@ use crate::format::{Csr, FillLimit, SellP, Slicing, sell_p_bytes};
 use crate::memory::Buffer;
 use crate::real::Scalar;
 
-/// The same matrix as `matrix`, in SELL-P. The workspace is 4 bytes a row and a slice, and 16 more a row if rows
-/// are sorted; all of it is free again before the entries are allocated.
+/// Converts `matrix` to SELL-P. The workspace is 4 bytes per row and per slice, and 16 more per row if rows are sorted;
+/// all of it is freed before the entries are allocated.
 ///
 /// # Errors
-/// When the slicing contradicts itself, or a row has 2^32 places or more; when the arrays would be larger than `limit`
-/// allows, before those of the size of the entries are allocated; when memory runs out, or the device fails.
+/// When the slicing contradicts itself, or a row has 2^32 slots or more; when the arrays would exceed `limit`, before
+/// those of the size of the entries are allocated; when memory runs out, or the device fails.
 pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
@@ -66,19 +66,19 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
     Ok(SellP { rows, columns, stored, slicing, slice_begins, row_indices, column_indices, values })
 }
 
-/// Brings the longest rows of each window first: their lengths, and which row is at each position.
+/// Moves the longest rows of each window to the front: permutes `lengths`, and returns the row at each position.
 fn sort<K: KernelExecutor>(executor: &K, lengths: &mut Array<K, u32>, window: u32) -> Result<Array<K, u32>, Error> {
     let rows = lengths.len() as u32;
     let grid = executor.device().grid(rows.into());
     let mut keys = executor.unwritten(lengths.len())?;
     let mut merged = executor.unwritten(lengths.len())?;
     let kernel = WindowKeys { rows, lengths: lengths.global(), keys: keys.global_mut() };
-    // SAFETY: all arrays have an element for each row, here and below.
+    // SAFETY: all arrays have an element per row, here and below.
     unsafe { launch(executor, grid, kernel) }?;
     let mut run = 1u32;
     while run < window.min(rows) {
         let kernel = MergeWindows { rows, window, run, keys: keys.global(), merged: merged.global_mut() };
-        // SAFETY: runs of one are sorted, and those of the kernel before this one.
+        // SAFETY: runs of one are sorted, and so are those of the previous kernel.
         unsafe { launch(executor, grid, kernel) }?;
         std::mem::swap(&mut keys, &mut merged);
         run *= 2;
@@ -92,7 +92,7 @@ fn sort<K: KernelExecutor>(executor: &K, lengths: &mut Array<K, u32>, window: u3
     Ok(row_indices)
 }
 
-/// The same matrix in CSR. The workspace is 4 bytes a row, before the entries are allocated.
+/// Converts the matrix to CSR. The workspace is 4 bytes per row, before the entries are allocated.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.

@@ -1,4 +1,4 @@
-//! What SELL-P costs.
+//! Costs of SELL-P.
 
 use super::strategy::Strategy;
 use super::{Slicing, sell_p_bytes};
@@ -10,7 +10,7 @@ use crate::select::machine::Machine;
 impl Costs for Strategy {
     fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let Self(slicing) = self;
-        // The analysis has slices of these sizes alone: others are taken to have as much padding.
+        // The analysis covers only these slice heights; others are assumed to have equal padding.
         let of_analysis = if slicing.sigma > 1 { Slicing::SORTED } else { Slicing::UNSORTED };
         let places = self.widths(analysis) as u128 * u128::from(of_analysis.slice_size);
         let begins = analysis.rows.div_ceil(slicing.slice_size.max(1) as usize) + 1;
@@ -37,7 +37,7 @@ impl Costs for Strategy {
 }
 
 impl Strategy {
-    /// The widths of all slices of 64 rows.
+    /// Returns the sum of the widths of all slices of 64 rows.
     fn widths(self, analysis: &Analysis) -> usize {
         match self.0.sigma {
             1 => analysis.sums.slice_widths,

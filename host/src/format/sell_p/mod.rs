@@ -22,30 +22,30 @@ use crate::real::Scalar;
 pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
 
-/// Slices that one thread fills at a time.
+/// Slices per task when filling.
 const SLICES_AT_ONCE: usize = 64;
 
-/// How rows are put together in slices.
+/// Grouping of rows into slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slicing {
-    /// Rows of a slice; at least 1. A multiple of 32 keeps a warp's reads in full cache lines.
+    /// Rows per slice, at least 1. A multiple of 32 keeps a warp's reads in full cache lines.
     pub slice_size: u32,
-    /// A slice's width is rounded up to a multiple of this; at least 1.
+    /// The width of a slice is rounded up to a multiple of this, at least 1.
     pub stride_factor: u32,
-    /// Within each so many rows, the longest come first, so that slices hold rows of like lengths; the result is
-    /// in the rows' own order all the same. 1, or a multiple of `slice_size`. 1 leaves the rows where they are.
+    /// Within each window of this many rows, the longest come first, so slices hold rows of similar lengths; the result
+    /// is still in the original row order. 1, which keeps the rows in order, or a multiple of `slice_size`.
     pub sigma: u32,
 }
 
 impl Slicing {
-    /// Slices of 64 rows, as in the paper, and no sorting.
+    /// Slices of 64 rows, as in the paper, without sorting.
     pub const UNSORTED: Self = Self { slice_size: 64, stride_factor: 1, sigma: 1 };
 
-    /// Slices of 64 rows, sorted within 16 slices: far enough to even out lengths, and near enough for the
-    /// rows of a warp to still share what they read of x.
+    /// Slices of 64 rows, sorted within 16 slices: far enough to even out lengths, and near enough for the rows of a
+    /// warp to share what they read of x.
     pub const SORTED: Self = Self { slice_size: 64, stride_factor: 1, sigma: 16 * 64 };
 
-    /// How the parameters contradict each other, if they do.
+    /// Explains how the parameters contradict each other, if they do.
     fn contradiction(self) -> Option<String> {
         if self.slice_size == 0 || self.stride_factor == 0 {
             return Some("the slice size and the stride factor must be at least 1".into());
@@ -61,7 +61,7 @@ impl Slicing {
         self.contradiction().map_or(Ok(()), |reason| Err(Error::structure("SELL-P", reason)))
     }
 
-    /// Checks that rows of so many entries at most do not get too many places.
+    /// Checks that rows of at most `longest_row` entries do not get too many slots.
     pub(crate) fn check_width(self, longest_row: usize) -> Result<(), Error> {
         let width = longest_row as u128 + u128::from(self.stride_factor);
         if width > u32::MAX.into() {
@@ -78,35 +78,35 @@ impl Parameter for Slicing {
 }
 
 storage! {
-    /// A sparse matrix in SELL-P format: slices of some rows each, in ELLPACK of their own width. The first places of
-    /// all rows of a slice come first, then the second ones, and so on. A row's entries come before its padding, in
-    /// the order that CSR has them.
+    /// A sparse matrix in SELL-P format: slices of some rows each, in ELLPACK of their own width. The first slots of
+    /// all rows of a slice come first, then the second ones, and so on. A row's entries come before its padding, in the
+    /// order of CSR.
     pub struct SellP {
         parameters {
-            /// How the rows are put together.
+            /// Grouping of the rows.
             slicing: Slicing,
         }
         offsets {}
         arrays {
-            /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers. The places of
+            /// Sum of the widths of all slices before each slice, then the sum of all: slices + 1 numbers. The slots of
             /// a slice begin at this number times the slice size.
             slice_begins: u64,
-            /// The row at each position; empty if the rows are in their own order.
+            /// Row at each position; empty if the rows are in their original order.
             row_indices: u32,
-            /// The column of each place; [`PADDING`] where there is no entry.
+            /// Column of each slot; [`PADDING`] where there is no entry.
             column_indices: u32,
-            /// The value of each place; 0 where there is no entry.
+            /// Value of each slot; 0 where there is no entry.
             values: T,
         }
     }
 }
 
-/// Bytes that the SELL-P arrays take.
+/// Returns the bytes of the SELL-P arrays.
 pub(crate) fn sell_p_bytes<T>(places: u128, slice_begins: usize, row_indices: usize) -> u128 {
     places * (4 + size_of::<T>() as u128) + slice_begins as u128 * 8 + row_indices as u128 * 4
 }
 
-/// Bytes that the SELL-P arrays of `matrix` take with values of `V`. O(rows log(sigma)).
+/// Returns the bytes that the SELL-P arrays of `matrix` take with values of `V`. O(rows log(sigma)).
 ///
 /// # Errors
 /// When the slicing contradicts itself, or memory runs out.
@@ -116,7 +116,7 @@ pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, slicing: Slicing) -
     Ok(sell_p_bytes::<V>(places(&slice_begins, slicing), slice_begins.len(), row_indices.len()))
 }
 
-/// Where each row goes.
+/// Arrangement of the rows.
 struct Layout {
     row_indices: Vec<u32>,
     slice_begins: Vec<u64>,
@@ -129,7 +129,7 @@ impl Layout {
         if slicing.sigma > 1 {
             row_indices = collect(0..matrix.rows() as u32)?;
             parallel::try_chunks_mut(&mut row_indices, slicing.sigma as usize, &|(_, rows)| {
-                // Longer rows have smaller keys, and of rows of the same length the first has.
+                // Longer rows have smaller keys; among rows of the same length, earlier ones do.
                 let key = |&row: &u32| {
                     let length = u32::try_from(length(row as usize)).unwrap_or(u32::MAX);
                     u64::from(!length) << 32 | u64::from(row)
@@ -159,23 +159,24 @@ impl Layout {
     }
 }
 
-/// The row at a position, where an empty permutation leaves every row at its own.
+/// Returns the row at a position; an empty permutation is the identity.
 fn row_at(row_indices: &[u32], position: usize) -> usize {
     row_indices.get(position).map_or(position, |&row| row as usize)
 }
 
-/// Places of all slices. Cannot overflow.
+/// Returns the slots of all slices. Cannot overflow.
 fn places(slice_begins: &[u64], slicing: Slicing) -> u128 {
     slice_begins.last().map_or(0, |&end| u128::from(end) * u128::from(slicing.slice_size))
 }
 
 impl<T: Scalar> SellP<T> {
-    /// A matrix from its arrays; `row_indices` is empty where `slicing` does not sort. In parallel, O(rows + places).
+    /// Builds a matrix from its arrays; `row_indices` is empty if `slicing` does not sort. Runs in parallel in O(rows +
+    /// slots).
     ///
     /// # Errors
-    /// When the slicing contradicts itself, an array has not the length that the others and the shape ask for, a slice
-    /// is not as wide as its longest row, rounded up, rows are not sorted within their window, a column index is not
-    /// below `columns`, an entry comes after padding, or padding has a value.
+    /// When the slicing contradicts itself, the length of an array contradicts the others or the shape, a slice is not
+    /// as wide as its longest row, rounded up, rows are not sorted within their window, a column index is not below
+    /// `columns`, an entry comes after padding, or padding has a value.
     pub fn try_new(
         rows: usize,
         columns: usize,
@@ -235,11 +236,11 @@ impl<T: Scalar> SellP<T> {
         Ok(matrix)
     }
 
-    /// The same matrix as `matrix`, in SELL-P. In parallel, O(rows log(sigma) + places).
+    /// Converts `matrix` to SELL-P. Runs in parallel in O(rows log(sigma) + slots).
     ///
     /// # Errors
-    /// When the slicing contradicts itself, when a row has 2^32 places or more, or when the arrays would be larger
-    /// than `limit` allows or cannot be allocated; they are not allocated then.
+    /// When the slicing contradicts itself, a row has 2^32 slots or more, or the arrays would exceed `limit` or cannot
+    /// be allocated; they are then not allocated.
     pub fn try_from_csr(matrix: &Csr<T>, slicing: Slicing, limit: FillLimit) -> Result<Self, Error> {
         slicing.check()?;
         slicing.check_width(matrix.longest_row())?;
@@ -274,12 +275,13 @@ impl<T: Scalar> SellP<T> {
         Ok(Self { rows, columns, stored, slicing, slice_begins, row_indices, column_indices, values })
     }
 
-    /// The row at a position: the positions of a slice follow each other. One behind all of them stands for itself.
+    /// Returns the row at a position; the positions of a slice are consecutive. A position beyond the last is returned
+    /// unchanged.
     pub fn row_at(&self, position: usize) -> usize {
         row_at(&self.row_indices, position)
     }
 
-    /// The entries of the row at a position, as column and value.
+    /// Returns the entries of the row at a position, as column and value.
     ///
     /// # Panics
     /// When `position` is not below [`rows`](Self::rows).
@@ -292,7 +294,7 @@ impl<T: Scalar> SellP<T> {
             .take_while(|&(column, _)| column != PADDING)
     }
 
-    /// The same matrix in CSR. In parallel, O(places).
+    /// Converts the matrix to CSR. Runs in parallel in O(slots).
     ///
     /// # Errors
     /// When memory runs out.
@@ -309,7 +311,7 @@ impl<T: Scalar> SellP<T> {
 mod tests {
     use super::*;
 
-    /// Rows of the given lengths; the values tell which entry it is.
+    /// Rows of the given lengths; the values number the entries.
     fn with_lengths(lengths: &[usize]) -> Csr<f64> {
         let offsets = Offsets::from_lengths(lengths.iter().copied()).unwrap();
         let columns = lengths.iter().flat_map(|&length| 0..length as u32).collect();
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn slicings_that_contradict_themselves_are_refused() {
+    fn slices_that_contradict_themselves_are_refused() {
         for (slicing, message) in [
             (slicing(0, 1, 1), "SELL-P matrix: the slice size and the stride factor must be at least 1"),
             (slicing(1, 0, 1), "SELL-P matrix: the slice size and the stride factor must be at least 1"),

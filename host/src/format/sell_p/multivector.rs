@@ -10,7 +10,7 @@ use crate::real::Scalar;
 use crate::spmv::HostOperands;
 use crate::spmv::multivector::{Arguments, ROWS_AT_ONCE, multiply_rows};
 
-/// The launch of one tile of Y ← α A X + β Y.
+/// Returns the launch for one tile of Y ← α A X + β Y.
 pub(super) fn launch<T: Scalar, M: Memory>(matrix: &SellP<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
     let Arguments { rows, tile, alpha, x, beta, y } = arguments;
     let kernel = SellPMultivector {
@@ -32,7 +32,7 @@ pub(super) fn launch<T: Scalar, M: Memory>(matrix: &SellP<T, M>, arguments: Argu
 
 /// Multiplies with several vectors in row-major layout on the CPU, in parallel.
 pub(super) fn multiply_on_cpu<T: Scalar>(matrix: &SellP<T>, vectors: usize, operands: HostOperands<'_, T>) {
-    // Whole windows of sorted rows, whose results lie within one part of Y.
+    // Whole windows of sorted rows, so their results lie within one part of Y.
     let rows_at_once = ROWS_AT_ONCE.next_multiple_of(matrix.slicing().sigma as usize);
     multiply_rows(vectors, operands, rows_at_once, |position| (matrix.row_at(position), matrix.entries_at(position)));
 }

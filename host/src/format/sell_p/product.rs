@@ -1,4 +1,4 @@
-//! SELL-P: one thread a row.
+//! SELL-P: one thread per row.
 
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::ell::PADDING;
@@ -13,10 +13,10 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
-/// Rows that a CPU thread takes at a time, at least.
+/// Least number of rows per CPU task.
 const ROWS_AT_ONCE: usize = 1024;
 
-/// Rows of a slice whose sums a CPU thread keeps at a time.
+/// Rows of a slice whose sums a CPU thread holds at a time.
 const SUMS_AT_ONCE: usize = 64;
 
 pub(crate) fn sell_p<V: StoredAs<T>, T: Scalar, M: Memory>(
@@ -61,13 +61,13 @@ pub(crate) fn sell_p<V: StoredAs<T>, T: Scalar, M: Memory>(
             beta,
             y,
         }));
-        // Within a window of rows the first slices have more work than the last.
+        // Within a window of rows, the first slices have more work than the last.
         (device.uneven_grid(work), call)
     };
     Launch { grid, call }
 }
 
-/// A thread takes whole slices, and whole windows of sorted rows, whose results lie within one part of y.
+/// Multiplies in tasks of whole slices and whole windows of sorted rows, so their results lie within one part of y.
 pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
     matrix: &SellP<T>,
     values: HostValues<'_, V, T>,
@@ -94,7 +94,7 @@ pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
     });
 }
 
-/// Adds the products of neighbouring rows of one slice, from `position` on, to their sums.
+/// Adds the products of adjacent rows of one slice, from `position` on, to their sums.
 fn add_places<V: StoredAs<T>, T: Scalar>(
     matrix: &SellP<T>,
     values: HostValues<'_, V, T>,

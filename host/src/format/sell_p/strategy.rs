@@ -1,4 +1,4 @@
-//! SELL-P: one thread a row.
+//! SELL-P: one thread per row.
 
 use cuda_std::launch::Launch;
 
@@ -17,27 +17,27 @@ use crate::spmv::multivector::Tiles;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 impl Format {
-    /// Sliced ELLPACK, [`Slicing::UNSORTED`], one thread a row.
+    /// Sliced ELLPACK, [`Slicing::UNSORTED`], one thread per row.
     pub const SELL_P: Self = Self::SellP(Slicing::UNSORTED);
-    /// Sliced ELLPACK, [`Slicing::SORTED`], one thread a row.
+    /// Sliced ELLPACK, [`Slicing::SORTED`], one thread per row.
     pub const SELL_P_SORTED: Self = Self::SellP(Slicing::SORTED);
 }
 
-/// SELL-P: one thread a row.
+/// SELL-P: one thread per row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub Slicing);
 
-/// What each parameter can be.
+/// Valid values of each parameter.
 const AT_LEAST_1: &str = "a number from 1 to 4294967295";
 
 const SLICE: Key<Strategy> = Key {
-    parameter: Parameter { name: "slice", about: "rows of a slice", expected: AT_LEAST_1 },
+    parameter: Parameter { name: "slice", about: "rows per slice", expected: AT_LEAST_1 },
     get: |strategy| Some(strategy.0.slice_size.to_string()),
     set: |strategy, text| Some(Strategy(Slicing { slice_size: number(text, 1, u32::MAX)?, ..strategy.0 })),
 };
 
 const STRIDE: Key<Strategy> = Key {
-    parameter: Parameter { name: "stride", about: "what the width of a slice is a multiple of", expected: AT_LEAST_1 },
+    parameter: Parameter { name: "stride", about: "divisor of the width of each slice", expected: AT_LEAST_1 },
     get: |strategy| Some(strategy.0.stride_factor.to_string()),
     set: |strategy, text| Some(Strategy(Slicing { stride_factor: number(text, 1, u32::MAX)?, ..strategy.0 })),
 };
@@ -45,7 +45,7 @@ const STRIDE: Key<Strategy> = Key {
 const SIGMA: Key<Strategy> = Key {
     parameter: Parameter {
         name: "sigma",
-        about: "rows within which the longest come first: 1, or a multiple of slice",
+        about: "rows per window in which the longest come first: 1, or a multiple of slice",
         expected: AT_LEAST_1,
     },
     get: |strategy| Some(strategy.0.sigma.to_string()),

@@ -1,4 +1,4 @@
-//! The costs of CSR, one thread a row.
+//! The costs of CSR, one thread per row.
 
 use super::Strategy;
 use crate::format::{CsrStrategy, csr};

@@ -1,5 +1,5 @@
-//! CSR once more, in arrays of its own: it exists for a test, which runs everything over the list of formats with this
-//! one in it. Nothing outside this folder names it but the list.
+//! CSR once more, in separate arrays: it exists for a test, which runs everything over the list of formats including
+//! this one. Nothing outside this folder names it except the list.
 
 mod costs;
 mod strategy;
@@ -17,26 +17,26 @@ storage! {
     pub struct Twin {
         parameters {}
         offsets {
-            /// Where each row begins.
+            /// Offset of each row's first entry.
             row_offsets,
         }
         arrays {
-            /// The column of each entry.
+            /// Column of each entry.
             column_indices: u32,
-            /// The value of each entry.
+            /// Value of each entry.
             values: T,
         }
     }
 }
 
 impl<T: Scalar, M: Memory> Twin<T, M> {
-    /// The same arrays.
+    /// Takes over the arrays.
     fn from_csr(matrix: Csr<T, M>) -> Self {
         let Csr { rows, columns, stored, row_offsets, column_indices, values } = matrix;
         Self { rows, columns, stored, row_offsets, column_indices, values }
     }
 
-    /// The same arrays.
+    /// Returns the same arrays as CSR.
     fn into_csr(self) -> Csr<T, M> {
         let Self { rows, columns, stored, row_offsets, column_indices, values } = self;
         Csr { rows, columns, stored, row_offsets, column_indices, values }
@@ -44,7 +44,7 @@ impl<T: Scalar, M: Memory> Twin<T, M> {
 }
 
 impl<T: Scalar> Twin<T> {
-    /// A matrix from its arrays.
+    /// Builds a matrix from its arrays.
     ///
     /// # Errors
     /// When they contradict each other.

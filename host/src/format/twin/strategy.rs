@@ -1,4 +1,4 @@
-//! One thread a row.
+//! One thread per row.
 
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::csr::CsrScalar;
@@ -15,7 +15,7 @@ use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors, update};
 
-/// One thread a row.
+/// One thread per row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy;
 
@@ -40,7 +40,7 @@ impl strategy::Strategy for Strategy {
         Ok(Twin::from_csr(matrix))
     }
 
-    // Arrays of its own, as most formats have them.
+    // Copies the arrays, because most formats have their own.
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,

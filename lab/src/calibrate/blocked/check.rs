@@ -1,5 +1,5 @@
-//! How good the model of blocked formats is: its times on dense matrices (Fig. 10 to 12), and what it chooses against the
-//! best by measuring all, and against the least storage (§6.6 and 6.7).
+//! Quality of the model of blocked formats: its times on dense matrices (Fig. 10 to 12), and its choices compared with the
+//! best of all measured, and with the least storage (§6.6 and 6.7).
 
 use std::fmt::{self, Display};
 
@@ -24,7 +24,7 @@ const PAPER: &[&str] = &[
     "accelerator-like",
 ];
 
-/// What a share of the best speed may lack and still be the best: less differs between measurements.
+/// A speed within this fraction of the best counts as the best: smaller differences are noise.
 const AS_GOOD: f64 = 0.01;
 
 const STORAGES: [&str; 2] = ["BELLPACK", "BCSR"];
@@ -38,29 +38,29 @@ const KINDS: [(&str, bool, usize); 4] = [
     ("BCSR float64", false, 8),
 ];
 
-/// How good the model is, by results.
+/// Quality of the model, judged by results.
 pub struct BlockedCheck {
-    /// |predicted - measured| / measured on dense matrices, for each size and each of [`KINDS`].
+    /// |predicted - measured| / measured on dense matrices, per size and per element of [`KINDS`].
     dense: Vec<(BlockSize, [Vec<f64>; KINDS.len()])>,
-    /// Kernels that have a model, and those of them that have it by eq. 15 to 17.
+    /// Number of kernels with a model, and number of those with a model by eq. 15 to 17.
     kernels: [usize; 2],
-    /// The largest number of blocked formats that a matrix was measured in, of BELLPACK and of BCSR.
+    /// The largest number of blocked formats measured on one matrix, of BELLPACK and of BCSR.
     measured: [usize; 2],
     choices: Vec<Choices>,
 }
 
-/// What was chosen for some matrices.
+/// The choices for some matrices.
 struct Choices {
     storage: &'static str,
     matrices: &'static str,
-    /// Speed of what the model chose, and of what takes the least storage, over that of the best.
+    /// Speeds of the model's choice, and of the least storage, relative to the best.
     shares: [Vec<f64>; 2],
     /// |predicted - measured| / measured of all formats.
     errors: Vec<f64>,
 }
 
 impl BlockedCheck {
-    /// By these entries. The choice is checked on matrices that are not dense and were measured with all sizes of blocks.
+    /// Judges by `entries`. The choice is checked on matrices that are not dense and were measured with all block sizes.
     pub(in crate::calibrate) fn new(entries: &[&Entry], machine: &Machine, calibration: &Calibration) -> Self {
         let models = Models::new(entries, machine, calibration);
         let by_equations = models.fitted.iter().filter(|fitted| fitted.by_equations).count();
@@ -132,7 +132,7 @@ fn is_bellpack(blocked: Blocked) -> bool {
     matches!(blocked, Blocked::Bellpack(..))
 }
 
-/// The blocked formats that have a time.
+/// Returns the blocked formats with a time.
 fn blocked_times(entry: &Entry) -> impl Iterator<Item = (Blocked, Format, f64)> {
     timed(entry).filter_map(|(format, _, seconds)| Some((Blocked::of(format)?, format, seconds)))
 }
@@ -141,7 +141,7 @@ fn mean(numbers: &[f64]) -> f64 {
     numbers.iter().sum::<f64>() / numbers.len() as f64
 }
 
-/// Two tables in Markdown, with what is to be known of them; nothing without a model.
+/// Two tables in Markdown, with explanations; nothing without a model.
 impl Display for BlockedCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [kernels, by_equations] = self.kernels;
@@ -223,7 +223,7 @@ mod tests {
     const MACHINE: Machine =
         Machine { has_kernels: true, resident_threads: 132 * 2048, cache_bytes: 0, shared_bytes: None };
 
-    /// An entry of a matrix, with these formats' times.
+    /// An entry of a matrix with the times of these formats.
     fn entry(text: &str, family: &str, times: impl Fn(Blocked) -> f64) -> Entry {
         let matrix: Csr<f64> = text.parse::<Generator>().unwrap().generate().unwrap();
         let run = |seconds| Run { completed: true, time: Some(seconds), ..Run::default() };
@@ -236,11 +236,11 @@ mod tests {
     #[test]
     fn shares_and_errors_are_of_what_was_chosen() {
         let calibration = Calibration::shipped(Emulated::new(1).device());
-        // Whatever it has to do, 3 x 3 takes a second and every other size 9.
+        // For any work, 3 x 3 takes a second and every other size 9.
         let seconds = |blocked: Blocked| if blocked.size() == BlockSize::B3x3 { 1.0 } else { 9.0 };
         let dense = ["dense:rows=60", "dense:rows=80,columns=40", "dense:rows=20,columns=400"];
         let dense = dense.map(|text| entry(text, "dense", seconds));
-        // So 3 x 3 is chosen. It takes 2 seconds here, the best 1, and what takes the least storage 4.
+        // So 3 x 3 is chosen. It takes 2 seconds here, the best 1, and the least storage 4.
         let blocks = entry("block-diagonal:blocks=60,size=6", "blocks", |blocked| match blocked.size() {
             BlockSize::B6x6 => 4.0,
             BlockSize::B2x2 => 1.0,
@@ -250,11 +250,11 @@ mod tests {
         let check = BlockedCheck::new(&entries, &MACHINE, &calibration);
         assert_eq!(check.kernels, [22, 0]);
         assert_eq!(check.measured[1], BlockSize::ALL.len());
-        // The paper's matrices are first.
+        // The paper's matrices come first.
         let bellpack = &check.choices[1];
         assert_eq!((bellpack.matrices, &bellpack.shares[1][..]), ("others", &[0.25][..]));
         assert_eq!(bellpack.shares[0], [0.5]);
-        // Predicted 1 second and it is 2; and 9 where it is 1, 4 and 2.
+        // Predicted 1 second, actual 2; and predicted 9, actual 1, 4 and 2.
         let expected = [0.5, 8.0, 1.25, 3.5];
         let is = |error: &f64, expected: &f64| (error - expected).abs() < 1e-2;
         assert!(bellpack.errors.iter().all(|error| expected.iter().any(|expected| is(error, expected))));

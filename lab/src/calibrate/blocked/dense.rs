@@ -1,4 +1,4 @@
-//! The dense matrices that the model of blocked formats is made from and checked with.
+//! The dense matrices for making and checking the model of blocked formats.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::record::Entry;
 use crate::subject::Subject;
 use crate::timing::Effort;
 
-/// The family of dense matrices that are measured anyway.
+/// The family of dense matrices that are measured in any case.
 pub(super) const DENSE_FAMILY: &str = "dense";
 
-/// The family of those that are measured for the model alone, which no other calibration is fitted to.
+/// The family of dense matrices measured only for the model, to which no other calibration is fitted.
 pub const BENCHMARK_FAMILY: &str = "dense-benchmark";
 
-/// Blocks of values that a thread has there, β: "chosen arbitrarily, but small". So many that [`LANES`] is what BCSR takes.
+/// Blocks of values per thread, β: "chosen arbitrarily, but small". Large enough that BCSR uses [`LANES`].
 const VALUES: usize = 8;
 
-/// Lanes of a block row of BCSR.
+/// Lanes per block row of BCSR.
 const LANES: u32 = 8;
 
 /// A dense matrix.
@@ -33,18 +33,18 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Whether a matrix has it.
+    /// Returns whether a matrix has this shape.
     pub fn is_of(self, analysis: &Analysis) -> bool {
         (analysis.rows, analysis.columns) == (self.rows, self.columns)
     }
 
-    /// The generator's text.
+    /// Returns the generator's text.
     fn text(self) -> String {
         format!("dense:rows={},columns={}", self.rows, self.columns)
     }
 }
 
-/// An entry with its analysis, if it is of a dense matrix.
+/// Returns an entry with its analysis, if its matrix is dense.
 pub(super) fn of(entry: &Entry) -> Option<(&Entry, &Analysis)> {
     let analysis = entry.analysis.as_ref()?;
     let is_dense = [DENSE_FAMILY, BENCHMARK_FAMILY].map(Some).contains(&entry.family.as_deref());
@@ -55,21 +55,21 @@ pub(super) fn of(entry: &Entry) -> Option<(&Entry, &Analysis)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Benchmark {
     resident: u32,
-    /// Those of eq. 13 to 17: start, one, full and beyond of [`DenseTimes`].
+    /// Those of eq. 13 to 17: start, one, full and beyond in [`DenseTimes`].
     equations: [Shape; 4],
-    /// Larger ones, to compare with predictions (Fig. 10 to 12).
+    /// Larger ones, for comparison with predictions (Fig. 10 to 12).
     larger: [Shape; 3],
 }
 
 impl Benchmark {
-    /// Those of a kernel; none on what is no GPU.
+    /// Creates the matrices of a kernel; `None` without a GPU.
     pub fn new(gpu: &Gpu<'_>, blocked: Blocked, value_bytes: usize) -> Option<Self> {
         let lanes = match blocked {
             Blocked::Bellpack(..) => 1,
             Blocked::Bcsr(_) => LANES,
         };
         let (size, resident) = (blocked.size(), gpu.resident(&blocked.entry(lanes, value_bytes)));
-        // With so many blocks of threads for each multiprocessor, and blocks of values for each thread.
+        // With `blocks` blocks of threads per multiprocessor, and `values` blocks of values per thread.
         let shape = |blocks: u32, values: usize| Shape {
             rows: (gpu.multiprocessors * blocks * (Gpu::threads() / lanes)) as usize * size.rows(),
             columns: values * lanes as usize * size.columns(),
@@ -81,7 +81,7 @@ impl Benchmark {
         })
     }
 
-    /// What eq. 13 to 17 ask for, if all of it was measured.
+    /// Returns the times for eq. 13 to 17, if all were measured.
     pub fn times(&self, seconds: impl Fn(Shape) -> Option<f64>) -> Option<DenseTimes> {
         let [start, one, full, beyond] = self.equations.map(seconds);
         let (start, one, full, beyond) = (start?, one?, full?, beyond?);
@@ -89,7 +89,7 @@ impl Benchmark {
     }
 }
 
-/// The formats of dense blocks that are measured on each dense matrix with values of this width.
+/// Returns the blocked formats to measure on each dense matrix with values of this width.
 fn plan(gpu: &Gpu<'_>, value_bytes: usize) -> BTreeMap<Shape, Vec<Format>> {
     let mut plan: BTreeMap<Shape, Vec<Format>> = BTreeMap::new();
     for &format in Format::ALL {
@@ -104,11 +104,12 @@ fn plan(gpu: &Gpu<'_>, value_bytes: usize) -> BTreeMap<Shape, Vec<Format>> {
     plan
 }
 
-/// Measures every blocked format on the dense matrices that its model asks for (Choi, Singh & Vuduc 2010, §6.3), and on some
-/// larger ones. What `entries` have is not measured again; the others are added, and `keep` sees all of them each time.
+/// Measures every blocked format on the dense matrices that its model needs (Choi, Singh & Vuduc 2010, §6.3), and on some
+/// larger ones. Skips those that `entries` already has; new ones are added, and passed to `keep` together with the others
+/// each time.
 ///
 /// # Errors
-/// When the executor is no GPU, the entries are of another device, memory runs out, the device fails, or `keep` does.
+/// When the executor is not a GPU, the entries are of another device, memory runs out, the device fails, or `keep` fails.
 pub fn measure_dense<S: Subject>(
     subject: &S,
     calibration: &Calibration,
@@ -118,7 +119,7 @@ pub fn measure_dense<S: Subject>(
 ) -> Result<(), Error> {
     let gpu = Gpu::new(&Machine::from(subject.device()), calibration);
     if gpu.multiprocessors == 0 {
-        let reason = format!("{} is no GPU, which the model of blocked formats is of", subject.name().name());
+        let reason = format!("{} is not a GPU, which the model of blocked formats requires", subject.name().name());
         return Err(Error::Calibration { reason });
     }
     let device = &subject.device().name;
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!((bellpack.resident, bellpack.equations), (4, expected));
         assert_eq!(bellpack.larger, [2, 8, 12].map(|times| shape(times * rows, 12)));
         assert_eq!(bellpack.equations[1].text(), "dense:rows=101376,columns=24");
-        // 8 lanes a block row, with 8 blocks each.
+        // 8 lanes per block row, with 8 blocks each.
         let bcsr = Benchmark::new(&gpu, Blocked::Bcsr(BlockSize::B2x3), 4).unwrap();
         assert_eq!(bcsr.equations[..2], [shape(132 * 32 * 2, 24), shape(132 * 32 * 2, 192)]);
         let cpu = Gpu { multiprocessors: 0, ..gpu };
@@ -227,10 +228,10 @@ mod tests {
         let calibration = Calibration::shipped(Emulated::new(1).device());
         let cpu = HostExecutor::from(Cpu::new());
         let error = measure_dense(&cpu, &calibration, EFFORT, &mut Vec::new(), &mut |_| Ok(())).unwrap_err();
-        assert_eq!(error.to_string(), "no calibration: cpu is no GPU, which the model of blocked formats is of");
+        assert_eq!(error.to_string(), "no calibration: cpu is not a GPU, which the model of blocked formats requires");
     }
 
-    /// On a CPU, which measures as a GPU does.
+    /// On a CPU, which measures in the same way as a GPU.
     #[test]
     fn what_is_there_is_not_measured_again() {
         let cpu = HostExecutor::from(Cpu::new());

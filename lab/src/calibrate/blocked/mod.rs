@@ -1,8 +1,8 @@
-//! The size of blocks by the model of Choi, Singh & Vuduc 2010, §6, for BELLPACK and BCSR, to which the paper fits it too
+//! The block size by the model of Choi, Singh & Vuduc 2010, §6, for BELLPACK and BCSR, to which the paper also fits it
 //! (Fig. 11).
 //!
-//! [`Calibration`] predicts the time of every format and is what [`choose`](host::select::choose) goes by; this is
-//! the paper's own rule, to compare with.
+//! [`Calibration`] predicts the time of every format, and is used by [`choose`](host::select::choose); this is the paper's
+//! own rule, for comparison.
 
 mod check;
 mod dense;
@@ -22,11 +22,11 @@ use model::{DenseTimes, Launch, Model, Multiprocessor, Needs};
 use super::accuracy::{is_held_out, timed};
 use crate::record::Entry;
 
-/// Values of the blocks over entries of the matrix from which on a size is out of the question before its time is predicted
-/// (§6.4): the paper leaves out what has 2.1 and 2.2 times as many, and keeps 1.13.
+/// Largest ratio of values in blocks to entries of the matrix at which a size is considered at all (§6.4): the paper
+/// excludes 2.1 and 2.2, and keeps 1.13.
 const LARGEST_FILL: f64 = 2.0;
 
-/// A format of dense blocks, with what the model chooses.
+/// A blocked format among which the model chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blocked {
     /// BELLPACK with blocks of this size and partitions of R block rows.
@@ -36,7 +36,7 @@ pub(super) enum Blocked {
 }
 
 impl Blocked {
-    /// What a format is; none without blocks.
+    /// Returns the blocks of a format; `None` for other formats.
     pub(super) fn of(format: Format) -> Option<Self> {
         match format {
             Format::Bellpack(BellpackStrategy { size, partition_rows }) => Some(Self::Bellpack(size, partition_rows)),
@@ -51,8 +51,8 @@ impl Blocked {
         }
     }
 
-    /// One of those that have the same kernel, which is the same for all R: blocks of threads are as large as they are,
-    /// where the paper's have R threads.
+    /// Returns a representative of the formats with the same kernel, which is the same for all R: thread blocks have a
+    /// fixed size, where the paper's have R threads.
     fn kernel(self) -> Self {
         match self {
             Self::Bellpack(size, _) => Self::Bellpack(size, PartitionRows::default()),
@@ -60,7 +60,7 @@ impl Blocked {
         }
     }
 
-    /// The entry point of its kernel, with so many lanes a block row where there are several.
+    /// Returns the entry point of its kernel, with `lanes` lanes per block row if there are several variants.
     fn entry(self, lanes: u32, value_bytes: usize) -> String {
         match self {
             Self::Bellpack(size, _) => bellpack::entry(size, value_bytes),
@@ -68,8 +68,8 @@ impl Blocked {
         }
     }
 
-    /// Threads of a block row and blocks of values of a thread, N, as far as the analysis tells. BELLPACK's padding counts,
-    /// as in the paper, although our threads stop there.
+    /// Returns the threads per block row and blocks of values per thread, N, as far as the analysis tells. BELLPACK's
+    /// padding counts, as in the paper, although our threads skip it.
     fn work(self, analysis: &Analysis) -> Option<(u32, f64)> {
         let block_rows = analysis.rows.div_ceil(self.size().rows()).max(1);
         let fill = analysis.fill(self.size())?;
@@ -83,7 +83,7 @@ impl Blocked {
     }
 }
 
-/// The kernels that are asked what they take of a multiprocessor.
+/// Returns the kernels whose use of a multiprocessor is queried.
 pub(super) fn entries() -> impl Iterator<Item = String> {
     let kernels = |size| {
         let lanes = bcsr::LANES.iter().map(move |&lanes| (Blocked::Bcsr(size), lanes));
@@ -93,11 +93,11 @@ pub(super) fn entries() -> impl Iterator<Item = String> {
     kernels.flat_map(|(blocked, lanes)| [4, 8].map(|bytes| blocked.entry(lanes, bytes)))
 }
 
-/// The GPU, as far as the model knows it.
+/// The GPU, as the model represents it.
 #[derive(Clone, Copy, Debug)]
 struct Gpu<'a> {
     calibration: &'a Calibration,
-    /// M; 0 of what is no GPU.
+    /// M; 0 without a GPU.
     multiprocessors: u32,
 }
 
@@ -109,12 +109,12 @@ impl<'a> Gpu<'a> {
         Self { calibration, multiprocessors }
     }
 
-    /// Threads of a block, K.
+    /// Returns the threads per block, K.
     fn threads() -> u32 {
         Tuning::default().threads_per_block()
     }
 
-    /// T of a kernel; as warps allow where the calibration does not know its registers.
+    /// Returns T of a kernel; limited only by warps if the calibration does not have its registers.
     fn resident(&self, entry: &str) -> u32 {
         let unknown = Needs { threads: Self::threads(), registers: 0, shared_bytes: 0 };
         let resources = self.calibration.kernel_resources(entry);
@@ -122,7 +122,7 @@ impl<'a> Gpu<'a> {
         needs.resident_blocks(&Self::MULTIPROCESSOR)
     }
 
-    /// What a multiplication is for the model; none on what is no GPU, or where the analysis says too little.
+    /// Returns the model's description of a multiplication; `None` without a GPU, or if the analysis is insufficient.
     fn launch(&self, analysis: &Analysis, blocked: Blocked) -> Option<Launch> {
         let (lanes, values) = blocked.work(analysis)?;
         let threads = analysis.rows.div_ceil(blocked.size().rows()) as u64 * u64::from(lanes);
@@ -135,14 +135,14 @@ impl<'a> Gpu<'a> {
     }
 }
 
-/// A kernel's model, and where it has its numbers from.
+/// A kernel's model, and the origin of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fitted {
-    /// One of the formats that it is for.
+    /// A representative of its formats.
     kernel: Blocked,
     value_bytes: usize,
     model: Model,
-    /// Whether it is made by eq. 15 to 17 from the matrices that they ask for, or else by least squares from others.
+    /// Whether it is made by eq. 15 to 17 from their matrices, or by least squares from others.
     by_equations: bool,
 }
 
@@ -153,8 +153,8 @@ pub(super) struct Models<'a> {
 }
 
 impl<'a> Models<'a> {
-    /// From those of the entries that are of dense matrices: by the paper's equations where [`measure_dense`] measured what
-    /// they ask for, and else by least squares from all that are not held out.
+    /// Makes the models from the entries of dense matrices: by the paper's equations if [`measure_dense`] measured their
+    /// matrices, otherwise by least squares from all that are not held out.
     pub(super) fn new(entries: &[&Entry], machine: &Machine, calibration: &'a Calibration) -> Self {
         let gpu = Gpu::new(machine, calibration);
         let dense: Vec<_> = entries.iter().filter_map(|entry| dense::of(entry)).collect();
@@ -188,15 +188,15 @@ impl<'a> Models<'a> {
         Self { fitted: fitted.collect(), gpu }
     }
 
-    /// Predicted seconds of a multiplication; none without a model.
+    /// Returns the predicted seconds of a multiplication; `None` without a model.
     pub(super) fn seconds(&self, analysis: &Analysis, blocked: Blocked) -> Option<f64> {
         let is_of = |fitted: &&Fitted| fitted.kernel == blocked.kernel() && fitted.value_bytes == analysis.value_bytes;
         let fitted = self.fitted.iter().find(is_of)?;
         Some(fitted.model.seconds(&self.gpu.launch(analysis, blocked)?))
     }
 
-    /// The one that the model takes (Fig. 9): the least predicted time among those whose blocks are full enough, if any
-    /// are. Of several, the first.
+    /// Returns the model's choice (Fig. 9): the least predicted time among those with sufficiently full blocks, or among
+    /// all if there are none. Of several, the first.
     pub(super) fn choose(&self, analysis: &Analysis, among: &[Blocked]) -> Option<Blocked> {
         let is_full = |blocked: &Blocked| {
             let fill = analysis.fill(blocked.size()).map(|fill| fill.ratio(analysis.nnz));
@@ -219,8 +219,8 @@ mod tests {
 
     use crate::record::Run;
 
-    /// One multiprocessor that hides nothing, and takes a second for each value of a block and one for the block: so its
-    /// time is that of all blocks of threads together.
+    /// One multiprocessor that hides nothing, and takes a second per value of a block and one per block: its time is the
+    /// sum over all thread blocks.
     fn models(calibration: &Calibration) -> Models<'_> {
         let fitted = |kernel: Blocked| {
             let seconds = (kernel.size().places() + 1) as f64;
@@ -231,7 +231,7 @@ mod tests {
         Models { gpu: Gpu { calibration, multiprocessors: 1 }, fitted }
     }
 
-    /// The 44 of §6.6.
+    /// The 44 combinations of §6.6.
     fn combinations() -> Vec<Blocked> {
         let of_size = |&size: &BlockSize| PartitionRows::ALL.iter().map(move |&rows| Blocked::Bellpack(size, rows));
         BlockSize::ALL.iter().flat_map(of_size).collect()
@@ -256,14 +256,14 @@ mod tests {
         {
             let analysis = analysis(&format!("block-diagonal:blocks=1024,size={size}"));
             let chosen = models.choose(&analysis, &combinations).unwrap();
-            // One block a thread, and 4 blocks of 256 threads; all partitions are as good.
+            // One block per thread, and 4 blocks of 256 threads; all partitions are equally good.
             assert_eq!(chosen, Blocked::Bellpack(expected, PartitionRows::R32), "{size}");
             assert_eq!(models.seconds(&analysis, chosen), Some(4.0 * (size * size + 1) as f64));
             assert_eq!(models.choose(&analysis, &[]), None);
         }
     }
 
-    /// An entry of a dense matrix with one time of BELLPACK with blocks of 2 x 2.
+    /// An entry of a dense matrix with one time of BELLPACK with 2 x 2 blocks.
     fn dense_entry(text: &str, seconds: impl Fn(&Analysis) -> f64) -> Entry {
         let analysis = analysis(text);
         let run = Run { completed: true, time: Some(seconds(&analysis)), ..Run::default() };
@@ -272,7 +272,8 @@ mod tests {
         Entry { filename: text.into(), family, analysis: Some(analysis), spmv, ..Entry::default() }
     }
 
-    /// The four dense matrices of §6.3 give a model by eq. 15 to 17, and without the last one all of them by least squares.
+    /// The four dense matrices of §6.3 determine a model by eq. 15 to 17; without the last one, it is fitted by least
+    /// squares.
     #[test]
     fn equations_where_their_matrices_were_measured() {
         const MODEL: Model = Model { start: 3e-6, first: 4e-8, later: 2e-8, beside: 1e-8 };
@@ -287,7 +288,7 @@ mod tests {
         let all: Vec<_> = entries.iter().collect();
         let [fitted] = Models::new(&all, &machine, &calibration).fitted[..] else { panic!("one kernel") };
         assert!(fitted.by_equations);
-        // σ_1,o has γ of its one block in it; so γ is 7 eighths of what made the times.
+        // σ_1,o includes γ of its one block, so γ is 7 eighths of the original.
         let Model { start, first, later, beside } = fitted.model;
         for (found, expected) in [(start, 3.04e-6), (first, 3.5e-8), (later, 2e-8), (beside, 1e-8)] {
             assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}");
@@ -296,7 +297,7 @@ mod tests {
         assert!(models.fitted.len() == 1 && !models.fitted[0].by_equations);
     }
 
-    /// Blocks that are mostly padding are not taken although they are predicted to be fast; padding of partitions counts.
+    /// Blocks that are mostly padding are not chosen although they are predicted to be fast; padding of partitions counts.
     #[test]
     fn what_is_mostly_padding_is_out_of_the_question() {
         let calibration = calibration();
@@ -329,14 +330,14 @@ mod tests {
         // 48 registers: ⌊65536 / (48 · 256)⌋ = 5 blocks of threads.
         let bellpack = gpu.launch(&analysis, Blocked::Bellpack(BlockSize::B4x4, PartitionRows::R256)).unwrap();
         assert_eq!(bellpack, Launch { blocks: 391, resident: 5, multiprocessors: 132, values: 1.0 });
-        // Two lanes a block row.
+        // Two lanes per block row.
         let bcsr = gpu.launch(&analysis, Blocked::Bcsr(BlockSize::B4x4)).unwrap();
         assert_eq!((bcsr.blocks, bcsr.values), (782, 1.0));
         let cpu = Gpu { multiprocessors: 0, ..gpu };
         assert_eq!(cpu.launch(&analysis, Blocked::Bcsr(BlockSize::B4x4)), None);
     }
 
-    /// The calibration that comes with the library knows the kernels of BELLPACK.
+    /// The calibration shipped with the library has the kernels of BELLPACK.
     #[test]
     fn the_resources_of_the_kernels_are_known() {
         let calibration = calibration();
@@ -345,7 +346,7 @@ mod tests {
             assert!((16..=255).contains(&resources.registers), "{entry}: {resources:?}");
             assert!(resources.most_threads >= Gpu::threads(), "{entry}: {resources:?}");
         }
-        // Of others, warps are what runs out: 64 of them, 8 a block.
+        // Other kernels are limited by warps: 64 of them, 8 per block.
         let gpu = Gpu { calibration: &calibration, multiprocessors: 1 };
         assert_eq!((calibration.kernel_resources("bellpack"), gpu.resident("bellpack")), (None, 8));
     }

@@ -1,19 +1,19 @@
-//! The time of a launch by the model of Choi, Singh & Vuduc 2010, §6.1 to 6.3: a GPU goes through blocks of threads in
-//! iterations, and in each one every multiprocessor has as many as it can hold.
+//! The time of a launch by the model of Choi, Singh & Vuduc 2010, §6.1 to 6.3: a GPU processes thread blocks in iterations,
+//! in each of which every multiprocessor holds as many as fit.
 
 use cuda_std::warp::WARP_LANES;
 use host::device::KernelResources;
 
 use crate::calibrate::least_squares::fit;
 
-/// What a multiprocessor has (Table 3).
+/// The resources of a multiprocessor (Table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multiprocessor {
-    /// Threads of a warp, W.
+    /// Threads per warp, W.
     pub warp_threads: u32,
-    /// The most warps that it holds, W_SM.
+    /// Largest number of resident warps, W_SM.
     pub warps: u32,
-    /// The most blocks of threads that it holds, T_SM.
+    /// Largest number of resident thread blocks, T_SM.
     pub blocks: u32,
     /// Registers, R_SM.
     pub registers: u32,
@@ -22,34 +22,34 @@ pub struct Multiprocessor {
 }
 
 impl Multiprocessor {
-    /// Threads that it holds at a time.
+    /// Returns the largest number of resident threads.
     pub fn threads(&self) -> u32 {
         self.warps * self.warp_threads
     }
 
-    /// That of the H200 (compute capability 9.0).
+    /// The multiprocessor of the H200 (compute capability 9.0).
     pub const H200: Self =
         Self { warp_threads: WARP_LANES, warps: 64, blocks: 32, registers: 1 << 16, shared_bytes: 228 << 10 };
 }
 
-/// What a kernel needs (Table 3).
+/// The resources that a kernel needs (Table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Threads of a block, K; at least 1.
+    /// Threads per block, K; at least 1.
     pub threads: u32,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Bytes of shared memory of a block, S_TB.
+    /// Bytes of shared memory per block, S_TB.
     pub shared_bytes: u32,
 }
 
 impl Needs {
-    /// Those of a launch of a kernel with blocks of so many threads.
+    /// Returns the needs of a launch of a kernel with blocks of `threads` threads.
     pub fn of_kernel(resources: &KernelResources, threads: u32) -> Self {
         Self { threads, registers: resources.registers, shared_bytes: resources.shared_bytes }
     }
 
-    /// How many blocks of threads a multiprocessor holds at a time, T (eq. 8 to 12), but one at least.
+    /// Returns the number of thread blocks resident on a multiprocessor, T (eq. 8 to 12), but at least 1.
     pub fn resident_blocks(&self, of: &Multiprocessor) -> u32 {
         let warps = self.threads.div_ceil(of.warp_threads).max(1);
         let by_warps = of.blocks.min(of.warps / warps);
@@ -59,71 +59,71 @@ impl Needs {
     }
 }
 
-/// What a launch has to do, in the paper's letters.
+/// The work of a launch, in the paper's letters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Launch {
-    /// Blocks of threads, L.
+    /// Thread blocks, L.
     pub blocks: u64,
-    /// Blocks of threads that a multiprocessor holds at a time, T; at least 1.
+    /// Thread blocks resident on a multiprocessor, T; at least 1.
     pub resident: u32,
     /// Multiprocessors, M; at least 1.
     pub multiprocessors: u32,
-    /// Blocks of values that a thread reads, N.
+    /// Blocks of values per thread, N.
     pub values: f64,
 }
 
 impl Launch {
-    /// Iterations, I (eq. 1).
+    /// Returns the iterations, I (eq. 1).
     pub fn iterations(&self) -> u64 {
         self.blocks.div_ceil(self.at_once())
     }
 
-    /// T M, the blocks of an iteration.
+    /// Returns T M, the thread blocks per iteration.
     fn at_once(&self) -> u64 {
         u64::from(self.resident) * u64::from(self.multiprocessors)
     }
 
-    /// The last factor of eq. 7 and 20: the blocks of threads that a multiprocessor has in the last iteration besides the
-    /// first. Where all iterations are full the paper's L mod (T M) is 0, and stands for T M here.
+    /// Returns the last factor of eq. 7 and 20: the thread blocks on a multiprocessor in the last iteration besides the
+    /// first. If all iterations are full, the paper's L mod (T M) is 0, and is replaced by T M here.
     fn beside_the_last(&self) -> f64 {
         let last = self.blocks.saturating_sub(1) % self.at_once();
         (last / u64::from(self.multiprocessors)) as f64
     }
 }
 
-/// Seconds of a kernel on dense matrices, φ, that its model is made from (§6.3). All threads have β blocks of values, but
-/// for [`start`](Self::start).
+/// Seconds of a kernel on dense matrices, φ, from which its model is made (§6.3). All threads have β blocks of values,
+/// except in [`start`](Self::start).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DenseTimes {
     /// β; at least 1.
     pub values: f64,
     /// T, at least 1.
     pub resident: u32,
-    /// With one block of values for each thread, and a block of threads for each multiprocessor.
+    /// With one block of values per thread, and one thread block per multiprocessor.
     pub start: f64,
-    /// With a block of threads for each multiprocessor.
+    /// With one thread block per multiprocessor.
     pub one: f64,
-    /// With T.
+    /// With T thread blocks per multiprocessor.
     pub full: f64,
-    /// With T + 1.
+    /// With T + 1 thread blocks per multiprocessor.
     pub beyond: f64,
 }
 
 /// The numbers of the model for one kernel, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// What comes before everything, σ_1,o.
+    /// Fixed time before everything else, σ_1,o.
     pub start: f64,
-    /// For each block of values in the first iteration, γ.
+    /// Per block of values in the first iteration, γ.
     pub first: f64,
-    /// For each block of values in a later one, γ'.
+    /// Per block of values in a later iteration, γ'.
     pub later: f64,
-    /// For each block of values of a further block of threads on a multiprocessor, α / N: what it does not hide.
+    /// Per block of values of a further thread block on a multiprocessor, α / N: the time that is not hidden.
     pub beside: f64,
 }
 
 impl Model {
-    /// From the dense matrices of §6.3, by eq. 15 to 17. What noise makes negative is 0.
+    /// Makes the model from the dense matrices of §6.3, by eq. 15 to 17. Numbers that noise makes negative become 0.
     pub fn from_dense(times: &DenseTimes) -> Self {
         let DenseTimes { values, resident, start, one, full, beyond } = *times;
         let others = f64::from(resident - 1).max(1.0);
@@ -135,10 +135,11 @@ impl Model {
         }
     }
 
-    /// From the times of any launches of the kernel, for the least relative errors; none without measurements.
+    /// Fits the model to the times of any launches of the kernel, with the least relative errors; `None` without
+    /// measurements.
     pub fn from_launches(measured: &[(Launch, f64)]) -> Option<Self> {
         let measured: Vec<_> = measured.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
-        // A time is linear in the numbers of the model, so each counts as much as what it makes alone.
+        // A time is linear in the numbers of the model, so the coefficient of each is the time that it causes alone.
         let alone = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]];
         let counts = |launch: &Launch| alone.map(|numbers| Self::from_numbers(numbers).seconds(launch));
         let rows: Vec<_> =
@@ -150,7 +151,7 @@ impl Model {
         Self { start, first, later, beside }
     }
 
-    /// Seconds of a launch, t(N) (eq. 21). With one iteration it is eq. 3.
+    /// Returns the seconds of a launch, t(N) (eq. 21); eq. 3 for one iteration.
     pub fn seconds(&self, launch: &Launch) -> f64 {
         let Self { start, first, later, beside } = self;
         let n = launch.values;
@@ -182,7 +183,7 @@ mod tests {
         [model.start, model.first, model.later, model.beside]
     }
 
-    /// Eq. 2 and 3, iteration by iteration, each with as many blocks as the multiprocessor with the most has.
+    /// Eq. 2 and 3, iteration by iteration, each with the number of blocks of the busiest multiprocessor.
     fn by_iterations(launch: &Launch) -> f64 {
         let mut left = launch.blocks;
         let mut seconds = MODEL.start;
@@ -217,9 +218,9 @@ mod tests {
         let model = Model { start: 10.0, first: 3.0, later: 2.0, beside: 1.0 };
         for (blocks, seconds) in [
             (30, 16.0),
-            // 1 beside the first, ⌊(31 - 1) / 30⌋.
+            // 1 besides the first, ⌊(31 - 1) / 30⌋.
             (31, 18.0),
-            // τ_1 = 16 + 2 · 3 = 22, and all of one iteration.
+            // τ_1 = 16 + 2 · 3 = 22: one full iteration.
             (120, 22.0),
             // τ_I = 4.
             (121, 26.0),
@@ -236,12 +237,12 @@ mod tests {
         let times = DenseTimes { values: 5.0, resident: 4, start: 10.0, one: 25.0, full: 40.0, beyond: 50.0 };
         // γ = (25 - 10) / 5, γ' = (50 - 40) / 5, α / N = (40 - 25) / (3 · 5).
         assert_eq!(numbers(Model::from_dense(&times)), [10.0, 3.0, 2.0, 1.0]);
-        // Nothing takes less than no time, and with T = 1 nothing is beside anything.
+        // Nothing takes negative time, and with T = 1 there is no further thread block.
         let noisy = DenseTimes { resident: 1, full: 25.0, beyond: 20.0, ..times };
         assert_eq!(numbers(Model::from_dense(&noisy)), [10.0, 3.0, 0.0, 0.0]);
     }
 
-    /// The fit undoes eq. 13 to 21.
+    /// The fit inverts eq. 13 to 21.
     #[test]
     fn launches_give_the_numbers_back() {
         let launches: Vec<_> = [1, 30, 60, 120, 150, 500, 4000]
@@ -268,7 +269,7 @@ mod tests {
             (128, 16, 4096, 4),
             (512, 10, 0, 2),
             (100, 16, 0, 8),
-            // More than there is: one, and it fails elsewhere.
+            // More than available: one, and the launch fails elsewhere.
             (512, 128, 0, 1),
         ] {
             let needs = Needs { threads, registers, shared_bytes };

@@ -4,7 +4,7 @@ use super::*;
 
 const CUSPARSE_COO: Series = Series::with_peers("cusparse-coo", &[], &["cusparse-coo-1", "cusparse-coo-2"]);
 const CUSPARSE_SELL: Series = Series::with_peers("cusparse-sell", &[], &["cusparse-sell"]);
-/// What is nearest to Ginkgo's.
+/// The format closest to Ginkgo's.
 const GINKGO_COO: Series = Series::of("coo-atomic", &[Format::COO_ATOMIC]);
 const GINKGO_CSR: Series = Series::of("csr-automatic", &[Format::CSR_AUTOMATIC]);
 const GINKGO_ELL: Series = Series::of("ell-subwarp", &[Format::ELL_SUBWARP]);
@@ -14,12 +14,12 @@ const SELL_P: Series = Series::of("sell-p", &[Format::SELL_P]);
 const CONVERTED: &[Series] =
     &[COO, ELL, SELL_P, GINKGO_HYB, Series::of("cmrs", &[Format::Cmrs(StripHeight::ByTraffic)])];
 
-/// Profiles leave out smaller matrices (§5.2).
+/// Profiles exclude smaller matrices (§5.2).
 const PROFILE: Plot = Plot::Profile { least_nonzeros: 100_000 };
 
 const SPEED_BY_NONZEROS: Plot = scattered(X::Nonzeros, Quantity::Gflops, &[]);
 
-/// Their experiments.
+/// The paper's experiments.
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "ginkgo-5",

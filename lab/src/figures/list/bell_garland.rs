@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Their experiments.
+/// The paper's experiments.
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "bg-8",

@@ -4,7 +4,7 @@ use host::format::BlockSize;
 
 use super::*;
 
-/// What Bell & Garland 2009 have, for the best of it.
+/// The formats of Bell & Garland 2009, for the best of them.
 const BELL_GARLAND: &[Format] =
     &[Format::COO, Format::CSR_SCALAR, VECTOR_OF_A_WARP, Format::Dia, Format::ELL, Format::hyb(HybSplit::BellGarland)];
 
@@ -32,7 +32,7 @@ const BELLPACK: &[Format] = &[
     Format::bellpack(BlockSize::B8x8),
 ];
 
-/// Their experiments.
+/// The paper's experiments.
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "choi-2",

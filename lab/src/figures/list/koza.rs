@@ -1,4 +1,4 @@
-//! The experiments of Koza et al. 2014. Curves are the exact form of their eq. 5.2, for transfers of so many bytes.
+//! The experiments of Koza et al. 2014. Curves are the exact form of eq. 5.2, for transfers of a given number of bytes.
 
 use super::*;
 use crate::cmrs_model::speedup;
@@ -6,7 +6,7 @@ use crate::cmrs_model::speedup;
 const CMRS: Format = Format::Cmrs(StripHeight::ByTraffic);
 const AUTOMATIC_CMRS: Series = Series::of("cmrs", &[CMRS]);
 
-/// The five kernels beside CMRS, as near as there are some: vector, scalar, hybrid, and two CSR of libraries.
+/// The five kernels besides CMRS, or the closest available: vector, scalar, hybrid, and two CSR of libraries.
 const BESIDE_CMRS: Series = Series::with_peers(
     "best of the others",
     &[
@@ -19,13 +19,13 @@ const BESIDE_CMRS: Series = Series::with_peers(
     &["cusparse-csr-1", "cusparse-csr-2"],
 );
 
-/// What `cmrs-8` has, for the best of it.
+/// The formats of `cmrs-8`, for the best of them.
 const ALL_OF_CMRS: &[Format] =
     &[Format::CSR_SCALAR, VECTOR_OF_A_WARP, Format::CSR_VECTOR, Format::hyb(HybSplit::SmallestStorage), CMRS];
 
-/// η₊ and η₋ (§6.4, eq. 6.2), with the speed of a copy for that of the memory.
+/// η₊ and η₋ (§6.4, eq. 6.2), with the speed of a copy as that of the memory.
 const UTILIZATION: Plot = Plot::Means {
-    axis: "part of a copy's bandwidth, mean over the matrices",
+    axis: "fraction of a copy's bandwidth, mean over the matrices",
     marks: &[("x counted once", Quantity::Utilization), ("x at each use", Quantity::UncachedUtilization)],
 };
 
@@ -33,12 +33,12 @@ const fn speed_up_of(format: Format, curves: &'static [Curve]) -> Plot {
     scattered(X::MeanRowLength, Quantity::SpeedUpOf(format), curves)
 }
 
-/// Their experiments.
+/// The paper's experiments.
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "cmrs-2",
         source: "Koza et al. 2014, Fig. 2",
-        title: "how many rows a strip has",
+        title: "rows per strip",
         matrices: matrices::rma10,
         precisions: BOTH,
         series: &[
@@ -116,7 +116,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "cmrs-8",
         source: "Koza et al. 2014, Fig. 8",
-        title: "how much of the bandwidth is used",
+        title: "bandwidth utilization",
         matrices: matrices::collection,
         precisions: BOTH,
         series: &[
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_model_of_cmrs() {
-        // Eq. 5.2's own approximation, 1 + (h - 1) / (1 + h μ b / λ), holds where a value is far shorter than λ.
+        // Eq. 5.2's own approximation, 1 + (h - 1) / (1 + h μ b / λ), holds if a value is far shorter than λ.
         for (mean, approximate) in [(1.0, 1.0 + 7.0 / 1.5), (16.0, 1.0 + 7.0 / 9.0), (1000.0, 1.0 + 7.0 / 501.0)] {
             let exact = speedup(8, mean, 128, 8);
             assert!((exact / approximate - 1.0).abs() < 0.07, "{mean}: {exact} {approximate}");

@@ -1,4 +1,4 @@
-//! BSR by the functions that were there before `cusparseSpMV` took it.
+//! BSR by the functions that preceded its support in `cusparseSpMV`.
 
 use std::ptr::{from_ref, null_mut};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::library::{Library, check};
 use crate::peers::blocks::Blocks;
 use crate::peers::peer::{Prepared, check_vectors};
 
-/// What is called here and nowhere else.
+/// Functions required only here.
 pub const NEEDED: &[&str] = &["cusparseCreateMatDescr", "cusparseDestroyMatDescr", "cusparseSbsrmv", "cusparseDbsrmv"];
 
 /// A matrix in blocks.
@@ -29,7 +29,7 @@ pub struct LegacyBlocks<'a, T: Real> {
     library: Rc<Library<'a>>,
 }
 
-/// That the matrix is general, and indices count from 0.
+/// The properties of the matrix: general, with zero-based indices.
 struct Properties(sys::cusparseMatDescr_t);
 
 impl Drop for Properties {
@@ -50,7 +50,7 @@ impl<'a, T: Real> LegacyBlocks<'a, T> {
         let bytes = 4 * (offsets.len() + columns.len()) as u128 + (values.len() * size_of::<T>()) as u128;
         let block_count = columns.len();
         let mut properties = null_mut();
-        // SAFETY: the function is there, and writes to a valid place. Its defaults are what is wanted.
+        // SAFETY: the function exists, and writes to a valid pointer. Its defaults are as required.
         check("cusparseCreateMatDescr", unsafe { sys::cusparseCreateMatDescr(&mut properties) })?;
         Ok(Self {
             size,
@@ -85,8 +85,8 @@ impl<T: Real> Prepared<T, Cuda> for LegacyBlocks<'_, T> {
         self.library.enter()?;
         macro_rules! multiply {
             ($function:ident, $Number:ty) => {
-                // SAFETY: the arrays are those of blocks that divide the matrix, the vectors fit it, and the numbers
-                // are of this type. All arrays are this executor's, so freeing one comes after this on the same stream.
+                // SAFETY: the arrays are those of blocks that divide the matrix, the vectors fit it, and the numbers have
+                // this type. All arrays are this executor's, so freeing one follows on the same stream.
                 check(stringify!($function), unsafe {
                     sys::$function(
                         self.library.handle(),

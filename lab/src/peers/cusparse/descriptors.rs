@@ -10,7 +10,7 @@ use host::{Error, Layout, Multivector, Real};
 
 use super::library::check;
 
-/// What cuSPARSE calls a type of numbers.
+/// cuSPARSE's name of a number type.
 pub fn data_type<T: Real>() -> sys::cudaDataType {
     match T::TYPE {
         ElementType::Float32 => sys::cudaDataType::CUDA_R_32F,
@@ -18,7 +18,7 @@ pub fn data_type<T: Real>() -> sys::cudaDataType {
     }
 }
 
-/// What cuSPARSE calls a type of indices, which are signed there.
+/// cuSPARSE's name of an index type; its indices are signed.
 pub fn index_type<I: Element>() -> sys::cusparseIndexType_t {
     match I::TYPE {
         ElementType::Uint64 => sys::cusparseIndexType_t::CUSPARSE_INDEX_64I,
@@ -26,7 +26,7 @@ pub fn index_type<I: Element>() -> sys::cusparseIndexType_t {
     }
 }
 
-/// Where an array is on the GPU.
+/// Returns the address of an array on the GPU.
 pub fn address<T: Element>(array: &CudaBuffer<T>) -> *const c_void {
     array.address() as *const c_void
 }
@@ -35,10 +35,10 @@ pub fn address<T: Element>(array: &CudaBuffer<T>) -> *const c_void {
 pub struct MatrixDescriptor(sys::cusparseConstSpMatDescr_t);
 
 impl MatrixDescriptor {
-    /// What `create`, the function called `call`, makes.
+    /// Wraps the descriptor made by `create`, the function named `call`.
     ///
     /// # Safety
-    /// `create` makes a descriptor by cuSPARSE if it says that it does, of arrays that outlive it.
+    /// If `create` returns success, it must have made a descriptor by cuSPARSE, of arrays that outlive it.
     pub unsafe fn new(
         call: &str,
         create: impl FnOnce(&mut sys::cusparseConstSpMatDescr_t) -> sys::cusparseStatus_t,
@@ -48,7 +48,7 @@ impl MatrixDescriptor {
         Ok(Self(descriptor))
     }
 
-    /// The descriptor itself.
+    /// Returns the descriptor itself.
     pub fn get(&self) -> sys::cusparseConstSpMatDescr_t {
         self.0
     }
@@ -63,7 +63,7 @@ impl Drop for MatrixDescriptor {
 
 /// A descriptor of x or y.
 pub trait Dense {
-    /// Means another array of the same length.
+    /// Changes the array to another one of the same length.
     fn point_to<T: Real>(&mut self, array: &CudaBuffer<T>) -> Result<(), Error>;
 }
 
@@ -71,19 +71,19 @@ pub trait Dense {
 pub struct VectorDescriptor(sys::cusparseDnVecDescr_t);
 
 impl VectorDescriptor {
-    /// For a vector and those of its length that [`point_to`](Dense::point_to) names later.
+    /// For a vector, and for those of its length passed to [`point_to`](Dense::point_to) later.
     pub fn new<T: Real>(vector: &CudaBuffer<T>) -> Result<Self, Error> {
         let mut descriptor = null_mut();
         let values = address(vector).cast_mut();
-        // SAFETY: the descriptor is written to a valid place, and the array is as long as is said. It is read and
-        // written by a multiplication alone, and that is shown its vectors before.
+        // SAFETY: the descriptor is written to a valid pointer, and the array has the given length. Only a multiplication
+        // reads and writes it, which sets its vectors before.
         let status =
             unsafe { sys::cusparseCreateDnVec(&mut descriptor, vector.len() as i64, values, data_type::<T>()) };
         check("cusparseCreateDnVec", status)?;
         Ok(Self(descriptor))
     }
 
-    /// The descriptor itself.
+    /// Returns the descriptor itself.
     pub fn get(&self) -> sys::cusparseDnVecDescr_t {
         self.0
     }
@@ -91,7 +91,7 @@ impl VectorDescriptor {
 
 impl Dense for VectorDescriptor {
     fn point_to<T: Real>(&mut self, vector: &CudaBuffer<T>) -> Result<(), Error> {
-        // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the vector lives.
+        // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the vector is alive.
         let status = unsafe { sys::cusparseDnVecSetValues(self.0, address(vector).cast_mut()) };
         check("cusparseDnVecSetValues", status)
     }
@@ -104,11 +104,11 @@ impl Drop for VectorDescriptor {
     }
 }
 
-/// The descriptor of several vectors, which cuSPARSE has as the columns of a dense matrix.
+/// The descriptor of several vectors, which in cuSPARSE are the columns of a dense matrix.
 pub struct BlockDescriptor(sys::cusparseDnMatDescr_t);
 
 impl BlockDescriptor {
-    /// For vectors of this shape in an array and those of its length that [`point_to`](Dense::point_to) names later.
+    /// For vectors of this shape in an array, and for arrays of its length passed to [`point_to`](Dense::point_to) later.
     pub fn new<T: Real>(array: &CudaBuffer<T>, shape: Multivector) -> Result<Self, Error> {
         let (length, vectors) = (array.len() / shape.vectors.max(1), shape.vectors);
         let (stride, order) = match shape.layout {
@@ -116,8 +116,8 @@ impl BlockDescriptor {
             Layout::ColumnMajor => (length, sys::cusparseOrder_t::CUSPARSE_ORDER_COL),
         };
         let mut descriptor = null_mut();
-        // SAFETY: the descriptor is written to a valid place, and the array has this number of vectors of this length. It is
-        // read and written by a multiplication alone, and that is shown its vectors before.
+        // SAFETY: the descriptor is written to a valid pointer, and the array has this number of vectors of this length.
+        // Only a multiplication reads and writes it, which sets its vectors before.
         let status = unsafe {
             sys::cusparseCreateDnMat(
                 &mut descriptor,
@@ -133,7 +133,7 @@ impl BlockDescriptor {
         Ok(Self(descriptor))
     }
 
-    /// The descriptor itself.
+    /// Returns the descriptor itself.
     pub fn get(&self) -> sys::cusparseDnMatDescr_t {
         self.0
     }
@@ -141,7 +141,7 @@ impl BlockDescriptor {
 
 impl Dense for BlockDescriptor {
     fn point_to<T: Real>(&mut self, array: &CudaBuffer<T>) -> Result<(), Error> {
-        // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the array lives.
+        // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the array is alive.
         let status = unsafe { sys::cusparseDnMatSetValues(self.0, address(array).cast_mut()) };
         check("cusparseDnMatSetValues", status)
     }

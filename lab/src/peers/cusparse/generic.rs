@@ -1,5 +1,5 @@
-//! Multiplication by cuSPARSE's generic interface: the size of a buffer is asked for, the matrix preprocessed, and then
-//! multiplied. That is the same for [one vector](super::spmv) and for [several](super::spmm).
+//! Multiplication by cuSPARSE's generic interface: query the size of a buffer, preprocess the matrix, and multiply. This is
+//! the same for [one vector](super::spmv) and for [several](super::spmm).
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -12,24 +12,24 @@ use super::descriptors::{Dense, MatrixDescriptor, data_type};
 use super::library::Library;
 use crate::peers::peer::{Prepared, check_multivectors};
 
-/// The matrix, or the vectors, as they are, not transposed.
+/// Neither the matrix nor the vectors are transposed.
 pub const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
 
-/// A matrix as cuSPARSE sees it.
+/// A matrix in cuSPARSE.
 pub struct Stored {
-    /// The matrix; declared first, so that it goes before the arrays do.
+    /// The matrix; declared first, so that it is dropped before the arrays.
     pub descriptor: MatrixDescriptor,
-    /// The arrays that are not those of the CSR matrix.
+    /// The arrays, other than those of the CSR matrix.
     #[expect(dead_code, reason = "they are kept for the descriptor")]
     pub arrays: Vec<Box<dyn std::any::Any>>,
     /// Bytes of all its arrays.
     pub bytes: u128,
 }
 
-/// What the functions of a routine are called with.
+/// The arguments of a routine's functions.
 pub struct Operands<'o, D> {
     pub handle: sys::cusparseHandle_t,
-    /// Where the scalars are on the host, of the type that is computed in.
+    /// The addresses of the scalars on the host, which have the type of the computation.
     pub alpha: *const c_void,
     pub beta: *const c_void,
     pub matrix: sys::cusparseConstSpMatDescr_t,
@@ -38,49 +38,51 @@ pub struct Operands<'o, D> {
     pub data_type: sys::cudaDataType,
 }
 
-/// The functions of one kind of product, with the algorithm that they are told.
+/// The functions of one kind of product, with their algorithm.
 pub trait Routine {
-    /// What describes x and y.
+    /// The type of descriptors of x and y.
     type Dense: Dense;
 
-    /// How many vectors x and y are.
+    /// Returns the number of vectors in x and y.
     fn vectors(&self) -> usize;
 
-    /// The algorithm's name.
+    /// Returns the algorithm's name.
     fn algorithm(&self) -> String;
 
-    /// Whether it gives the same bits every time, as its documentation says.
+    /// Returns whether it gives the same bits every time, according to its documentation.
     fn reproducible(&self) -> Option<bool>;
 
-    /// Describes x or y.
+    /// Makes the descriptor of x or y.
     fn describe<T: Real>(&self, array: &CudaBuffer<T>) -> Result<Self::Dense, Error>;
 
-    /// The size of the buffer.
+    /// Returns the size of the buffer.
     ///
     /// # Safety
-    /// The handle and the descriptors are the library's own, of arrays that are there, and the scalars can be read.
+    /// The handle and the descriptors must be the library's own, of arrays that are alive, and the scalars must be
+    /// readable.
     unsafe fn buffer_size(&self, operands: &Operands<'_, Self::Dense>) -> Result<usize, Error>;
 
-    /// Preprocesses the matrix, and says whether there was such a step.
+    /// Preprocesses the matrix. Returns whether there is such a step.
     ///
     /// # Safety
-    /// As for [`buffer_size`](Self::buffer_size), and the buffer has that size and lives as long as is multiplied.
+    /// As for [`buffer_size`](Self::buffer_size), and the buffer must have that size and outlive all multiplications.
     unsafe fn preprocess(&self, operands: &Operands<'_, Self::Dense>, buffer: *mut c_void) -> Result<bool, Error>;
 
     /// Queues the product.
     ///
     /// # Safety
-    /// As for [`preprocess`](Self::preprocess), of which the matrix and the buffer are, and x and y fit the matrix.
+    /// As for [`preprocess`](Self::preprocess), which must have been called with this matrix and buffer, and x and y must
+    /// fit the matrix.
     unsafe fn multiply(&self, operands: &Operands<'_, Self::Dense>, buffer: *mut c_void) -> Result<(), Error>;
 }
 
-/// A matrix that was preprocessed.
+/// A preprocessed matrix.
 pub struct Generic<'a, T: Real, R: Routine> {
     // Fields are dropped in this order: the library last.
     stored: Stored,
     x: R::Dense,
     y: R::Dense,
-    /// Preprocessing leaves its results there.
+    /// Holds the results of preprocessing.
     buffer: CudaBuffer<u64>,
     buffer_bytes: usize,
     routine: R,
@@ -115,12 +117,12 @@ impl<'a, T: Real, R: Routine> Generic<'a, T, R> {
             y: &y,
             data_type: data_type::<T>(),
         };
-        // SAFETY: the handle and the descriptors are the library's own; the scalars are of the type that is computed
-        // in, and live as long as this function.
+        // SAFETY: the handle and the descriptors are the library's own; the scalars have the type of the computation, and
+        // live as long as this function.
         let buffer_bytes = unsafe { routine.buffer_size(&operands) }?;
-        // Never without an address, even where nothing is needed.
+        // Must have an address, even if no memory is needed.
         let buffer = cuda.zeros::<u64>(buffer_bytes.div_ceil(8).max(2))?;
-        // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the matrix.
+        // SAFETY: as above; the buffer has the requested size, and lives as long as the matrix.
         let preprocessed = unsafe { routine.preprocess(&operands, buffer.address() as *mut c_void) }?;
         let preprocessed = if preprocessed { "preprocessed, " } else { "" };
         let algorithm = routine.algorithm();
@@ -157,14 +159,14 @@ impl<T: Real, R: Routine> Prepared<T, Cuda> for Generic<'_, T, R> {
             y: &self.y,
             data_type: data_type::<T>(),
         };
-        // SAFETY: handle and descriptors are the library's own, and the scalars live on the host until the call
-        // returns. Matrix, algorithm and buffer are those that were preprocessed, and the vectors have the matrix's
-        // lengths. All arrays are this executor's, so freeing one comes after this on the same stream.
+        // SAFETY: handle and descriptors are the library's own, and the scalars live on the host until the call returns.
+        // Matrix, algorithm and buffer are those of the preprocessing, and the vectors have the matrix's lengths. All
+        // arrays are this executor's, so freeing one follows on the same stream.
         unsafe { self.routine.multiply(&operands, self.buffer.address() as *mut c_void) }
     }
 }
 
-/// Where a scalar is on the host.
+/// Returns the address of a scalar on the host.
 pub fn scalar<T: Real>(value: &T) -> *const c_void {
     std::ptr::from_ref(value).cast()
 }

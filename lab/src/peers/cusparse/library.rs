@@ -1,4 +1,4 @@
-//! The library itself: found, loaded, and told which stream to use.
+//! The library itself: finding, loading, and setting its stream.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use host::Error;
 use host::executor::{Cuda, CudaBuffer};
 use host::memory::Element;
 
-/// What every peer calls. cudarc panics when a function is missing, so that they are all looked for beforehand.
+/// The functions required by every peer. cudarc panics when a function is missing, so all are looked up beforehand.
 const NEEDED: &[&str] = &[
     "cusparseCreate",
     "cusparseDestroy",
@@ -34,16 +34,16 @@ pub struct Library<'e> {
 }
 
 impl<'e> Library<'e> {
-    /// Loads the library and makes a handle.
+    /// Loads the library and creates a handle.
     ///
     /// # Errors
-    /// Why it cannot be used, in one line.
+    /// Why it cannot be used, on one line.
     pub fn new(cuda: &'e Cuda) -> Result<Rc<Self>, String> {
         load()?;
         let stream = cuda.enter_stream().map_err(|error| error.to_string())?;
         let mut library = Self { handle: std::ptr::null_mut(), cuda, version: 0 };
-        // SAFETY: the functions are there, by `load`; the context is current; the places that are written to are
-        // valid; the stream outlives the handle, for the executor is borrowed.
+        // SAFETY: the functions exist, by `load`; the context is current; the pointers that are written to are valid; the
+        // stream outlives the handle, because the executor is borrowed.
         let made = unsafe {
             check("cusparseCreate", sys::cusparseCreate(&mut library.handle))
                 .and_then(|()| {
@@ -55,40 +55,40 @@ impl<'e> Library<'e> {
         Ok(Rc::new(library))
     }
 
-    /// Checks that a matrix or the vectors belong to the executor, whose stream orders their use and their end.
+    /// Checks that a matrix or the vectors belong to the executor, whose stream orders their use and their release.
     pub fn check_own<T: Element>(&self, arrays: &[&CudaBuffer<T>]) -> Result<(), Error> {
         arrays.iter().try_for_each(|array| self.cuda.check_own(array, "an array for cuSPARSE"))
     }
 
-    /// The executor, made current on the calling thread.
+    /// Returns the executor, made current on the calling thread.
     pub fn enter(&self) -> Result<&'e Cuda, Error> {
         self.cuda.enter_stream()?;
         Ok(self.cuda)
     }
 
-    /// The handle.
+    /// Returns the handle.
     pub fn handle(&self) -> sys::cusparseHandle_t {
         self.handle
     }
 
-    /// 1000 times the major version, 100 times the minor one, and the patch level.
+    /// Returns 1000 times the major version, plus 100 times the minor one, plus the patch level.
     pub fn version(&self) -> i32 {
         self.version
     }
 
-    /// Whether SpMV takes BSR: as of the version in CUDA 13.0.
+    /// Returns whether SpMV supports BSR: as of the version in CUDA 13.0.
     pub fn multiplies_blocks(&self) -> bool {
         self.version >= 12_600
     }
 
-    /// Name and version.
+    /// Returns the name and version.
     pub fn name(&self) -> String {
         let (major, minor, patch) = (self.version / 1000, self.version / 100 % 10, self.version % 100);
         format!("cuSPARSE {major}.{minor}.{patch}")
     }
 }
 
-/// The name and the version of the library, or why it cannot be used, in one line.
+/// Returns the name and the version of the library, or the reason why it cannot be used, on one line.
 ///
 /// # Errors
 /// The reason.
@@ -101,7 +101,7 @@ impl Drop for Library<'_> {
         if self.handle.is_null() {
             return;
         }
-        // Nobody can be told of a failure here, and there is nothing to be done about it.
+        // A failure here can neither be reported nor handled.
         let _ = self.enter();
         // SAFETY: the handle was made by the library and is not used any more.
         let _ = unsafe { sys::cusparseDestroy(self.handle) };
@@ -110,9 +110,9 @@ impl Drop for Library<'_> {
 
 /// Finds the library.
 fn load() -> Result<(), String> {
-    // SAFETY: loading runs the library's own initialization, which asks nothing of its callers.
+    // SAFETY: loading runs the library's own initialization, which has no preconditions.
     if !unsafe { sys::is_culib_present() } {
-        return Err("libcusparse.so.12 cannot be loaded; LD_LIBRARY_PATH must have its folder, and that of the \
+        return Err("libcusparse.so.12 cannot be loaded; LD_LIBRARY_PATH must contain its folder, and that of the \
                     libnvJitLink.so that it needs"
             .into());
     }
@@ -122,16 +122,16 @@ fn load() -> Result<(), String> {
     }
 }
 
-/// Whether a loaded library has a function.
+/// Returns whether the loaded library has a function.
 pub fn has(function: &str) -> bool {
-    // SAFETY: the library is there, and nothing is called: the type does not matter.
+    // SAFETY: the library is loaded, and nothing is called: the type does not matter.
     unsafe { find::<unsafe extern "C" fn()>(function) }.is_ok()
 }
 
-/// Looks for functions of a loaded library.
+/// Checks that the loaded library has all functions.
 ///
 /// # Errors
-/// Which one it does not have, in one line.
+/// The first missing one, on one line.
 pub fn has_all(functions: &[&str]) -> Result<(), String> {
     match functions.iter().find(|function| !has(function)) {
         Some(function) => Err(format!("the libcusparse that is installed has no {function}")),
@@ -139,22 +139,22 @@ pub fn has_all(functions: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A function of a loaded library.
+/// Returns a function of the loaded library.
 ///
 /// # Errors
-/// That there is none of this name, in one line.
+/// That there is none of this name, on one line.
 ///
 /// # Safety
-/// `F` is a pointer to a function with this one's signature.
+/// `F` must be a pointer to a function with the signature of `function`.
 pub unsafe fn find<F: Copy>(function: &str) -> Result<F, String> {
-    // SAFETY: the library is there; the type is right, by the caller.
+    // SAFETY: the library is loaded; the caller ensures the type.
     match unsafe { sys::culib().get::<F>(function.as_bytes()) } {
         Ok(symbol) => Ok(*symbol),
         Err(_) => Err(format!("the libcusparse that is installed has no {function}")),
     }
 }
 
-/// An error that says what was called and what came back.
+/// Turns a failed status into an error that names the call.
 pub fn check(call: &str, status: sys::cusparseStatus_t) -> Result<(), Error> {
     match status {
         sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS => Ok(()),
@@ -162,18 +162,18 @@ pub fn check(call: &str, status: sys::cusparseStatus_t) -> Result<(), Error> {
     }
 }
 
-/// Whether an error is that the library does not do what was asked for, at all.
+/// Returns whether an error means that the library does not support the operation at all.
 pub fn is_unsupported(error: &Error) -> bool {
     is_of(error, sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED)
 }
 
-/// Whether an error is that the library has not the memory, or not the numbers, for something so large.
+/// Returns whether an error means that the library lacks the memory or the range of numbers for this size.
 pub fn is_out_of_memory(error: &Error) -> bool {
     use sys::cusparseStatus_t::{CUSPARSE_STATUS_ALLOC_FAILED, CUSPARSE_STATUS_INSUFFICIENT_RESOURCES};
     is_of(error, CUSPARSE_STATUS_ALLOC_FAILED) || is_of(error, CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
 }
 
-/// Whether an error is that of a status.
+/// Returns whether an error is that of a status.
 fn is_of(error: &Error, status: sys::cusparseStatus_t) -> bool {
     matches!(error, Error::Cuda { reason, .. } if *reason == format!("{status:?}"))
 }

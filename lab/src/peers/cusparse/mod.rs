@@ -36,7 +36,7 @@ use super::{Absent, Peers};
 
 const ZERO_BASED: sys::cusparseIndexBase_t = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
 
-/// Every way in which cuSPARSE multiplies a matrix by a vector.
+/// Returns all ways in which cuSPARSE multiplies a matrix by a vector.
 pub fn peers<T: Real>(cuda: &Cuda) -> Peers<'_, T, Cuda> {
     let library = match Library::new(cuda) {
         Ok(library) => library,
@@ -63,7 +63,7 @@ pub fn peers<T: Real>(cuda: &Cuda) -> Peers<'_, T, Cuda> {
     Peers { present: present(&library, ways), absent }
 }
 
-/// Every way in which cuSPARSE multiplies a matrix in CSR or COO by several vectors of this shape.
+/// Returns all ways in which cuSPARSE multiplies a matrix in CSR or COO by several vectors of this shape.
 pub fn multivector_peers<T: Real>(cuda: &Cuda, shape: Multivector) -> Peers<'_, T, Cuda> {
     let library = match Library::new(cuda) {
         Ok(library) => library,
@@ -85,7 +85,7 @@ pub fn multivector_peers<T: Real>(cuda: &Cuda, shape: Multivector) -> Peers<'_, 
     Peers { present: present(&library, ways), absent: Vec::new() }
 }
 
-/// A peer for each name, storage and interface.
+/// Returns one peer per name, storage and interface.
 fn present<'e, T: Real>(
     library: &Rc<Library<'e>>,
     ways: impl IntoIterator<Item = (&'static str, Storage, Interface)>,
@@ -94,7 +94,7 @@ fn present<'e, T: Real>(
     ways.into_iter().map(peer).map(|peer| Box::new(peer) as _).collect()
 }
 
-/// How the matrix is stored.
+/// The storage of the matrix.
 #[derive(Clone, Copy)]
 enum Storage {
     Csr,
@@ -109,11 +109,11 @@ enum Interface {
     Vector(SpMv),
     /// For CSR and COO, and several vectors.
     Vectors(SpMm),
-    /// `cusparseSpMVOp`, for CSR alone.
+    /// `cusparseSpMVOp`, only for CSR.
     Operation(Functions, operation::Algorithm),
 }
 
-/// One way of cuSPARSE.
+/// One way of multiplying by cuSPARSE.
 struct CuSparse<'e> {
     library: Rc<Library<'e>>,
     name: &'static str,
@@ -166,7 +166,7 @@ impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
                 Ok(Box::new(Generic::new(library, matrix, stored, routine, &format, [x, y])?))
             }
             Interface::Vectors(routine) => match Generic::new(library, matrix, stored, routine, &format, [x, y]) {
-                // Not every algorithm takes every layout and type of indices.
+                // Not every algorithm supports every layout and index type.
                 Err(error) if is_unsupported(&error) => Err(unfit(error.to_string())),
                 prepared => Ok(Box::new(prepared?)),
             },
@@ -177,7 +177,7 @@ impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
     }
 }
 
-/// The matrix on the host.
+/// Returns the matrix on the host.
 fn download<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Csr<T>, Error> {
     let offsets = match matrix.row_offsets() {
         Offsets::Narrow(offsets) => Offsets::Narrow(cuda.download(offsets)?),
@@ -187,7 +187,7 @@ fn download<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Csr<T>,
     Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values)
 }
 
-/// The arrays of the matrix itself. Offsets are signed in cuSPARSE, so those between 2^31 and 2^32 are widened.
+/// Returns the arrays of the matrix itself. Offsets are signed in cuSPARSE, so lengths between 2^31 and 2^32 are widened.
 fn csr<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Error> {
     fn describe<T: Real, O: Element>(
         matrix: &Csr<T, CudaMemory>,
@@ -224,11 +224,10 @@ fn csr<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Erro
     }
 }
 
-/// Columns and values of the matrix itself, and the row of each entry.
+/// Returns the columns and values of the matrix itself, and the row of each entry.
 fn coo<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Error> {
     let row_indices = coo::row_indices_by_kernels(cuda, matrix)?;
-    // SAFETY: the arrays have an element for each entry; the matrix is borrowed while it is multiplied, and the rows
-    // are kept.
+    // SAFETY: the arrays have one element per entry; the matrix is borrowed while it is multiplied, and the rows are kept.
     let descriptor = unsafe {
         MatrixDescriptor::new("cusparseCreateConstCoo", |descriptor| {
             sys::cusparseCreateConstCoo(
@@ -249,15 +248,15 @@ fn coo<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Erro
     Ok(Stored { descriptor, arrays: vec![Box::new(row_indices)], bytes })
 }
 
-/// The matrix in slices; padding is marked as cuSPARSE does it.
+/// Returns the matrix in slices, with padding marked as in cuSPARSE.
 fn sell<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Error> {
     fn store<T: Real, O: Element>(
         matrix: SellP<T, CudaMemory>,
         places: u64,
         offsets: CudaBuffer<O>,
     ) -> Result<Stored, Error> {
-        // SAFETY: there is an offset for each slice and one more, and a column and a value for each place; all of them
-        // are kept while the matrix is multiplied.
+        // SAFETY: there is an offset per slice and one more, and a column and a value per slot; all of them are kept while
+        // the matrix is multiplied.
         let descriptor = unsafe {
             MatrixDescriptor::new("cusparseCreateConstSlicedEll", |descriptor| {
                 sys::cusparseCreateConstSlicedEll(
@@ -289,14 +288,14 @@ fn sell<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Err
     }
 }
 
-/// The matrix in blocks.
+/// Returns the matrix in blocks.
 fn bsr<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>, blocks: Blocks<T>) -> Result<Stored, Error> {
     let Blocks { size, offsets, columns, values } = blocks;
     let bytes = 4 * (offsets.len() + columns.len()) as u128 + (values.len() * size_of::<T>()) as u128;
     let count = columns.len();
     let (offsets, columns, values) = (cuda.upload(offsets)?, cuda.upload(columns)?, cuda.upload(values)?);
-    // SAFETY: there is an offset for each block row and one more, a column and a square of values for each block; all
-    // of them are kept while the matrix is multiplied.
+    // SAFETY: there is an offset per block row and one more, a column and a square of values per block; all of them are
+    // kept while the matrix is multiplied.
     let descriptor = unsafe {
         MatrixDescriptor::new("cusparseCreateConstBsr", |descriptor| {
             sys::cusparseCreateConstBsr(

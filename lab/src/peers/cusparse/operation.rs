@@ -19,8 +19,8 @@ use super::generic::{PLAIN, Stored, scalar};
 use super::library::{Library, check, find};
 use crate::peers::peer::{Prepared, check_vectors};
 
-/// From 12.8.1 to 12.9, whose `cusparse.h` has the signatures below. The interface is experimental: 12.7 has functions
-/// of the same names that take other arguments.
+/// From 12.8.1 to 12.9, whose `cusparse.h` has the signatures below. The interface is experimental: 12.7 has functions of
+/// the same names with other arguments.
 const VERSIONS: Range<i32> = 12_801..13_000;
 
 /// `cusparseSpMVOpAlg_t`.
@@ -85,13 +85,13 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Looks them up.
+    /// Looks up the functions.
     ///
     /// # Errors
-    /// Why they cannot be called, in one line.
+    /// Why they cannot be called, on one line.
     pub fn find(library: &Library) -> Result<Self, String> {
         if !VERSIONS.contains(&library.version()) {
-            return Err(format!("it is called in versions 12.8.1 to 12.9, and this is {}", library.name()));
+            return Err(format!("versions 12.8.1 to 12.9 are supported, and this is {}", library.name()));
         }
         // SAFETY: the library is loaded, and the types are the signatures in the `cusparse.h` of these versions.
         unsafe {
@@ -114,10 +114,10 @@ struct Owned {
 }
 
 impl Owned {
-    /// What `create`, the function called `call`, makes.
+    /// Wraps the object made by `create`, the function named `call`.
     ///
     /// # Safety
-    /// If `create` says that it succeeded, it made something that `destroy` frees.
+    /// If `create` returns success, it must have made an object that `destroy` frees.
     unsafe fn new(
         call: &str,
         destroy: Destroy,
@@ -136,11 +136,11 @@ impl Drop for Owned {
     }
 }
 
-/// A matrix with the kernel that was compiled for it.
+/// A matrix with the kernel compiled for it.
 pub struct Operation<'a, T: Real> {
     // Fields are dropped in this order: the library last.
     plan: Owned,
-    /// The descriptor, and the buffer where preprocessing leaves its results.
+    /// The descriptor, and the buffer that holds the results of preprocessing.
     #[expect(dead_code, reason = "they are kept for the plan")]
     preprocessed: (Owned, CudaBuffer<u64>),
     buffer_bytes: usize,
@@ -170,7 +170,7 @@ impl<'a, T: Real> Operation<'a, T> {
         let cuda = library.enter()?;
         let (x, y) = (VectorDescriptor::new(x)?, VectorDescriptor::new(y)?);
         let mut buffer_bytes = 0;
-        // SAFETY: the handle and the descriptors are the library's own, and the size is written to a valid place.
+        // SAFETY: the handle and the descriptors are the library's own, and the size is written to a valid pointer.
         let status = unsafe {
             (functions.buffer_size)(
                 library.handle(),
@@ -185,9 +185,9 @@ impl<'a, T: Real> Operation<'a, T> {
             )
         };
         check("cusparseSpMVOp_bufferSize", status)?;
-        // Never without an address, even where nothing is needed.
+        // Must have an address, even if no memory is needed.
         let buffer = cuda.zeros::<u64>(buffer_bytes.div_ceil(8).max(2))?;
-        // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the descriptor.
+        // SAFETY: as above; the buffer has the requested size, and lives as long as the descriptor.
         let descriptor = unsafe {
             Owned::new("cusparseSpMVOp_createDescr", functions.destroy_descriptor, |descriptor| {
                 (functions.create_descriptor)(
@@ -204,8 +204,8 @@ impl<'a, T: Real> Operation<'a, T> {
                 )
             })
         }?;
-        // SAFETY: the handle and the descriptor are the library's own. Without code of the caller's, what the kernel
-        // computes is stored as it is.
+        // SAFETY: the handle and the descriptor are the library's own. Without custom code, the kernel's results are stored
+        // unchanged.
         let plan = unsafe {
             Owned::new("cusparseSpMVOp_createPlan", functions.destroy_plan, |plan| {
                 (functions.create_plan)(library.handle(), descriptor.object, plan, null(), 0)
@@ -218,7 +218,7 @@ impl<'a, T: Real> Operation<'a, T> {
 
 impl<T: Real> Drop for Operation<'_, T> {
     fn drop(&mut self) {
-        // Freeing the plan unloads its kernel from the executor's context. Nobody can be told of a failure here.
+        // Freeing the plan unloads its kernel from the executor's context. A failure cannot be reported here.
         let _ = self.library.enter();
     }
 }
@@ -234,7 +234,7 @@ impl<T: Real> Prepared<T, Cuda> for Operation<'_, T> {
     }
 
     fn reproducible(&self) -> Option<bool> {
-        // NVIDIA's header and sample do not say.
+        // NVIDIA's header and sample do not tell.
         None
     }
 
@@ -244,11 +244,11 @@ impl<T: Real> Prepared<T, Cuda> for Operation<'_, T> {
         self.library.enter()?;
         self.x.point_to(x)?;
         self.y.point_to(y)?;
-        // z ← α A x + β y, where z may be y: NVIDIA's sample provides for it, and its cuOpt does it.
+        // z ← α A x + β y, where z may be y: NVIDIA's sample allows for it, and its cuOpt does it.
         let (y, z) = (self.y.get().cast_const(), self.y.get());
         // SAFETY: handle, plan and descriptors are the library's own, and the scalars live on the host until the call
         // returns. The plan's matrix and buffer live as long as it does, and the vectors have the matrix's lengths. All
-        // arrays are this executor's, so freeing one comes after this on the same stream.
+        // arrays are this executor's, so freeing one follows on the same stream.
         let status = unsafe {
             (self.functions.multiply)(
                 self.library.handle(),

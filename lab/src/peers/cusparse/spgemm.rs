@@ -16,7 +16,7 @@ use super::library::{Library, check, has_all, is_out_of_memory, is_unsupported};
 use super::{ZERO_BASED, csr};
 use crate::peers::Absent;
 
-/// What is called for every product. cudarc panics when a function is missing.
+/// The functions required by every product. cudarc panics when a function is missing.
 const NEEDED: &[&str] = &[
     "cusparseCreateCsr",
     "cusparseCsrSetPointers",
@@ -25,11 +25,11 @@ const NEEDED: &[&str] = &[
     "cusparseSpGEMM_destroyDescr",
 ];
 
-/// What is called, and for what algorithms.
+/// An interface and its algorithms.
 struct Interface {
-    /// What it is called where it is absent.
+    /// Its name when it is absent.
     library: &'static str,
-    /// What is called besides [`NEEDED`].
+    /// Required functions besides [`NEEDED`].
     needed: &'static [&'static str],
     steps: Steps,
     /// By the peers' names.
@@ -39,11 +39,11 @@ struct Interface {
 /// The steps of a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Steps {
-    /// With as much memory as cuSPARSE is sure to need.
+    /// With an upper bound of the memory.
     Bounded,
-    /// With as much as it estimates.
+    /// With an estimate of the memory.
     Estimated,
-    /// With a pattern that is kept for new values.
+    /// With a pattern kept for new values.
     Reused,
 }
 
@@ -88,18 +88,18 @@ const INTERFACES: &[Interface] = &[
     },
 ];
 
-/// The share of all products that the third algorithm has in memory at a time: that of NVIDIA's sample.
+/// The share of all products that the third algorithm holds in memory at a time: that of NVIDIA's sample.
 const CHUNK: f32 = 0.2;
 
 /// The ways in which cuSPARSE multiplies two sparse matrices.
 pub struct SpGemms<'e> {
-    /// Those that are there.
+    /// The available ones.
     pub present: Vec<SpGemm<'e>>,
-    /// What is not, and why.
+    /// The unavailable ones, with reasons.
     pub absent: Vec<Absent>,
 }
 
-/// Every way in which cuSPARSE multiplies two sparse matrices.
+/// Returns all ways in which cuSPARSE multiplies two sparse matrices.
 pub fn sparse_product_peers(cuda: &Cuda) -> SpGemms<'_> {
     let mut peers = SpGemms { present: Vec::new(), absent: Vec::new() };
     let library = match Library::new(cuda) {
@@ -132,34 +132,34 @@ pub struct SpGemm<'e> {
 }
 
 impl SpGemm<'_> {
-    /// What it is called.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The library and its version.
+    /// Returns the library and its version.
     pub fn library(&self) -> String {
         self.library.name()
     }
 
-    /// Whether the pattern of a product is kept, so that new values can be [computed](SpGemmProduct::compute).
+    /// Returns whether the pattern of a product is kept, so that new values can be [computed](SpGemmProduct::compute).
     pub fn keeps_pattern(&self) -> bool {
         self.steps == Steps::Reused
     }
 
-    /// Whether an error is that the product is too large for the memory or for cuSPARSE's algorithm, or that the algorithm
-    /// does not take such matrices: nothing that is wrong.
+    /// Returns whether an error means that the product is too large for the memory or for cuSPARSE's algorithm, or that the
+    /// algorithm does not support such matrices, as opposed to a fault.
     pub fn is_refusal(error: &Error) -> bool {
         matches!(error, Error::OutOfMemory { .. } | Error::TooLarge { .. })
             || is_out_of_memory(error)
             || is_unsupported(error)
     }
 
-    /// The product of two matrices of the executor, the memory for it and for cuSPARSE's buffers included.
+    /// Computes the product of two matrices of the executor; includes allocating its memory and cuSPARSE's buffers.
     ///
     /// # Errors
-    /// When A has not as many columns as B has rows, a matrix is another executor's, there are more entries than cuSPARSE
-    /// takes, memory runs out, or the library or the device fails.
+    /// When the number of columns of A is not the number of rows of B, a matrix is another executor's, there are more
+    /// entries than cuSPARSE supports, memory runs out, or the library or the device fails.
     pub fn multiply<'a, T: Real>(
         &'a self,
         left: &'a Csr<T, CudaMemory>,
@@ -193,7 +193,7 @@ impl SpGemm<'_> {
     }
 }
 
-/// Checks that offsets are those of cuSPARSE, which are signed.
+/// Checks that offsets fit cuSPARSE, where they are signed.
 fn check_narrow<T: Real>(matrix: &Csr<T, CudaMemory>) -> Result<(), Error> {
     let limit = i32::MAX as u128;
     if matches!(matrix.row_offsets(), Offsets::Narrow(_)) && matrix.nnz() as u128 <= limit {
@@ -203,9 +203,9 @@ fn check_narrow<T: Real>(matrix: &Csr<T, CudaMemory>) -> Result<(), Error> {
     Err(Error::TooLarge { what, value: matrix.nnz() as u128, limit })
 }
 
-/// The descriptor of a product whose columns and values are not there yet.
+/// Returns the descriptor of a product without columns and values yet.
 fn describe<T: Real>([rows, columns]: [usize; 2], row_offsets: &CudaBuffer<u32>) -> Result<MatrixDescriptor, Error> {
-    // SAFETY: there is an offset for each row and one more. The caller keeps them and, once the descriptor points to them,
+    // SAFETY: there is an offset per row and one more. The caller keeps them and, once the descriptor points to them,
     // columns and values as long as it multiplies.
     unsafe {
         MatrixDescriptor::new("cusparseCreateCsr", |descriptor| {
@@ -229,13 +229,13 @@ fn describe<T: Real>([rows, columns]: [usize; 2], row_offsets: &CudaBuffer<u32>)
     }
 }
 
-/// What cuSPARSE knows of a product between its steps.
+/// cuSPARSE's state of a product between its steps.
 struct State(sys::cusparseSpGEMMDescr_t);
 
 impl State {
     fn new() -> Result<Self, Error> {
         let mut state = null_mut();
-        // SAFETY: the function is there, by `sparse_product_peers`, and writes to a valid place.
+        // SAFETY: the function exists, by `sparse_product_peers`, and writes to a valid pointer.
         check("cusparseSpGEMM_createDescr", unsafe { sys::cusparseSpGEMM_createDescr(&mut state) })?;
         Ok(Self(state))
     }
@@ -248,7 +248,7 @@ impl Drop for State {
     }
 }
 
-/// Memory that a step asked for.
+/// Memory requested by a step.
 struct Workspace {
     array: CudaBuffer<u64>,
     bytes: usize,
@@ -256,11 +256,12 @@ struct Workspace {
 
 impl Workspace {
     fn new(cuda: &Cuda, bytes: usize) -> Result<Self, Error> {
-        // Never without an address, even where nothing is needed: without one, a function says how much it needs.
+        // Must have an address, even if no memory is needed: without one, a function returns the required size.
         Ok(Self { array: cuda.unwritten(bytes.div_ceil(8).max(2))?, bytes })
     }
 
-    /// Calls `step`, the function called `call`, without memory for how much it needs, and then with as much.
+    /// Calls `step`, the function named `call`, first without memory to query the required size, then with a workspace of
+    /// that size.
     fn of_step(
         cuda: &Cuda,
         call: &str,
@@ -278,12 +279,12 @@ impl Workspace {
     }
 }
 
-/// Bytes of several of them.
+/// Returns the total bytes of several workspaces.
 fn bytes_of<const COUNT: usize>(workspaces: [&Workspace; COUNT]) -> usize {
     workspaces.iter().map(|workspace| workspace.bytes).sum()
 }
 
-/// What all steps are called with.
+/// The arguments common to all steps.
 struct Call<'a, T: Real> {
     // Fields are dropped in this order: the library last.
     state: State,
@@ -295,7 +296,7 @@ struct Call<'a, T: Real> {
     library: Rc<Library<'a>>,
 }
 
-/// Calls a step that computes with values, C = 1 A B + 0 C. Behind what all of them are told comes what is its own.
+/// Calls a step that computes with values, C = 1 A B + 0 C. The common arguments are followed by the step's own.
 macro_rules! with_values {
     ($call:expr, $function:ident $(, $own:expr)*) => {
         sys::$function(
@@ -315,7 +316,7 @@ macro_rules! with_values {
     };
 }
 
-/// Calls a step that sees patterns alone. Behind what all of them are told comes what is its own.
+/// Calls a step that uses only patterns. The common arguments are followed by the step's own.
 macro_rules! with_patterns {
     ($call:expr, $function:ident $(, $own:expr)*) => {
         sys::$function(
@@ -332,11 +333,11 @@ macro_rules! with_patterns {
     };
 }
 
-// In all that follows, handle, state and descriptors are the library's own, of arrays that are there; the scalars live on
-// the host until a call returns; and what is freed between two steps is freed on the stream, after what was queued before.
+// In the following, handle, state and descriptors are the library's own, of arrays that are alive; the scalars live on the
+// host until a call returns; memory freed between two steps is freed on the stream, after previously queued work.
 impl<'a, T: Real> Call<'a, T> {
-    /// A product of which nothing is kept. `compute` is the step between the first and the last, with what the first one
-    /// left behind: it gives the buffer that the last one reads, and the most bytes that it had at a time.
+    /// Computes a product of which nothing is kept. `compute` is the step between the first and the last, run while the
+    /// first one's buffer is alive: it returns the buffer that the last one reads, and its peak size in bytes.
     fn at_once(
         self,
         row_offsets: CudaBuffer<u32>,
@@ -344,8 +345,8 @@ impl<'a, T: Real> Call<'a, T> {
     ) -> Result<SpGemmProduct<'a, T>, Error> {
         let cuda = self.library.enter()?;
         let first = Workspace::of_step(cuda, "cusparseSpGEMM_workEstimation", |bytes, buffer| {
-            // SAFETY: as above; the size is written to a valid place, and the buffer, where there is one, has that size and
-            // lives to the last step.
+            // SAFETY: as above; the size is written to a valid pointer, and the buffer, if any, has that size and lives
+            // until the last step.
             unsafe { with_values!(self, cusparseSpGEMM_workEstimation, bytes, buffer) }
         })?;
         let (second, most) = compute(&self, cuda)?;
@@ -353,56 +354,56 @@ impl<'a, T: Real> Call<'a, T> {
         let (column_indices, values) = (cuda.unwritten(stored)?, cuda.unwritten(stored)?);
         let arrays = Arrays { row_offsets, column_indices, values };
         self.point_to(&arrays)?;
-        // SAFETY: as above; the arrays of the product have as many elements as the library says that it has.
+        // SAFETY: as above; the product's arrays have the number of elements that the library returned.
         check("cusparseSpGEMM_copy", unsafe { with_values!(self, cusparseSpGEMM_copy) })?;
         let buffer_bytes = (first.bytes + most) as u64;
         drop((first, second));
         Ok(SpGemmProduct { call: self, kept: None, arrays, buffer_bytes })
     }
 
-    /// Computes the product with as much memory as is sure to be enough.
+    /// Computes the product with an upper bound of the memory.
     fn compute_bounded(&self, cuda: &Cuda) -> Result<(Workspace, usize), Error> {
         let buffer = Workspace::of_step(cuda, "cusparseSpGEMM_compute", |bytes, buffer| {
-            // SAFETY: as above; the size is written to a valid place, and the buffer, where there is one, has that size and
-            // lives to the last step.
+            // SAFETY: as above; the size is written to a valid pointer, and the buffer, if any, has that size and lives
+            // until the last step.
             unsafe { with_values!(self, cusparseSpGEMM_compute, bytes, buffer) }
         })?;
         let bytes = buffer.bytes;
         Ok((buffer, bytes))
     }
 
-    /// Computes the product with as much memory as is estimated.
+    /// Computes the product with an estimate of the memory.
     fn compute_estimated(&self, cuda: &Cuda) -> Result<(Workspace, usize), Error> {
         let mut bytes = 0;
         let estimate = Workspace::of_step(cuda, "cusparseSpGEMM_estimateMemory", |own, buffer| {
-            // What the next step needs is known once there is a buffer.
+            // The size needed by the next step is known once there is a buffer.
             let next: *mut usize = if buffer.is_null() { null_mut() } else { &mut bytes };
-            // SAFETY: as above; the sizes are written to valid places, and the buffer, where there is one, has that size.
+            // SAFETY: as above; the sizes are written to valid pointers, and the buffer, if any, has that size.
             unsafe { with_values!(self, cusparseSpGEMM_estimateMemory, CHUNK, own, buffer, next) }
         })?;
         let estimating = estimate.bytes;
         drop(estimate);
         let buffer = Workspace::new(cuda, bytes)?;
-        // SAFETY: as above; the size can be read and written, and the buffer has it and lives to the last step.
+        // SAFETY: as above; the size can be read and written, and the buffer has that size and lives until the last step.
         let status = unsafe { with_values!(self, cusparseSpGEMM_compute, &mut bytes, buffer.address()) };
         check("cusparseSpGEMM_compute", status)?;
         let most = estimating.max(buffer.bytes);
         Ok((buffer, most))
     }
 
-    /// A product whose pattern is kept.
+    /// Computes a product whose pattern is kept.
     fn kept(self, row_offsets: CudaBuffer<u32>) -> Result<SpGemmProduct<'a, T>, Error> {
         let cuda = self.library.enter()?;
         let first = Workspace::of_step(cuda, "cusparseSpGEMMreuse_workEstimation", |bytes, buffer| {
-            // SAFETY: as above; the size is written to a valid place, and the buffer, where there is one, has that size and
-            // lives to the end of the second step.
+            // SAFETY: as above; the size is written to a valid pointer, and the buffer, if any, has that size and lives
+            // until the end of the second step.
             unsafe { with_patterns!(self, cusparseSpGEMMreuse_workEstimation, bytes, buffer) }
         })?;
         let mut bytes = [0; 3];
         let mut count = |buffers: [*mut c_void; 3]| {
             let [second, third, fourth] = &mut bytes;
-            // SAFETY: as above; the sizes are written to valid places, and the buffers, where there are any, have these sizes.
-            // The third lives to the end of the third step, the fourth as long as values are computed.
+            // SAFETY: as above; the sizes are written to valid pointers, and the buffers, if any, have these sizes. The
+            // third lives until the end of the third step, the fourth as long as values are computed.
             check("cusparseSpGEMMreuse_nnz", unsafe {
                 with_patterns!(self, cusparseSpGEMMreuse_nnz, second, buffers[0], third, buffers[1], fourth, buffers[2])
             })?;
@@ -416,13 +417,13 @@ impl<'a, T: Real> Call<'a, T> {
         let counting = bytes_of([&first, &second, &third, &fourth]);
         drop((first, second));
         let stored = self.stored()?;
-        // Zeros, as in NVIDIA's sample: nothing says that with β = 0 the values are not read.
+        // Zeros, as in NVIDIA's sample: it is not documented that with β = 0 the values are not read.
         let (column_indices, values) = (cuda.unwritten(stored)?, cuda.zeros(stored)?);
         let arrays = Arrays { row_offsets, column_indices, values };
         self.point_to(&arrays)?;
         let fifth = Workspace::of_step(cuda, "cusparseSpGEMMreuse_copy", |bytes, buffer| {
-            // SAFETY: as above; the size is written to a valid place, and the buffer, where there is one, has that size and
-            // lives as long as values are computed. The arrays of the product have as many elements as the library says.
+            // SAFETY: as above; the size is written to a valid pointer, and the buffer, if any, has that size and lives as
+            // long as values are computed. The product's arrays have the number of elements that the library returned.
             unsafe { with_patterns!(self, cusparseSpGEMMreuse_copy, bytes, buffer) }
         })?;
         let buffer_bytes = counting.max(bytes_of([&third, &fourth, &fifth])) as u64;
@@ -432,10 +433,10 @@ impl<'a, T: Real> Call<'a, T> {
         Ok(product)
     }
 
-    /// The number of entries of the product, once it was counted.
+    /// Returns the number of entries of the product, once they are counted.
     fn stored(&self) -> Result<usize, Error> {
         let (mut rows, mut columns, mut stored) = (0, 0, 0);
-        // SAFETY: as above; the three numbers are written to valid places.
+        // SAFETY: as above; the three numbers are written to valid pointers.
         let status = unsafe { sys::cusparseSpMatGetSize(self.product.get(), &mut rows, &mut columns, &mut stored) };
         check("cusparseSpMatGetSize", status)?;
         let refused = || Error::Cuda {
@@ -445,12 +446,12 @@ impl<'a, T: Real> Call<'a, T> {
         i32::try_from(stored).ok().and_then(|stored| usize::try_from(stored).ok()).ok_or_else(refused)
     }
 
-    /// Tells the product's descriptor where its arrays are.
+    /// Sets the arrays of the product's descriptor.
     fn point_to(&self, Arrays { row_offsets, column_indices, values }: &Arrays<T>) -> Result<(), Error> {
         let [row_offsets, column_indices, values] =
             [address(row_offsets), address(column_indices), address(values)].map(<*const c_void>::cast_mut);
-        // SAFETY: as above; the arrays have as many elements as the library says that the product has, and are kept with
-        // the descriptor.
+        // SAFETY: as above; the arrays have the number of elements that the library returned for the product, and are kept
+        // with the descriptor.
         let status =
             unsafe { sys::cusparseCsrSetPointers(self.product.get().cast_mut(), row_offsets, column_indices, values) };
         check("cusparseCsrSetPointers", status)
@@ -464,18 +465,18 @@ struct Arrays<T: Real> {
     values: CudaBuffer<T>,
 }
 
-/// A product that cuSPARSE made.
+/// A product made by cuSPARSE.
 pub struct SpGemmProduct<'a, T: Real> {
-    // Fields are dropped in this order: what describes arrays before the arrays.
+    // Fields are dropped in this order: descriptors before the arrays.
     call: Call<'a, T>,
-    /// What the state of a kept pattern refers to.
+    /// The workspaces that the state of a kept pattern refers to.
     kept: Option<[Workspace; 2]>,
     arrays: Arrays<T>,
     buffer_bytes: u64,
 }
 
 impl<T: Real> SpGemmProduct<'_, T> {
-    /// Computes the values again, from those that the two matrices have now. Queued on the stream.
+    /// Recomputes the values from the current values of the two matrices. Queued on the stream.
     ///
     /// # Errors
     /// When the pattern is not [kept](SpGemm::keeps_pattern), or the library or the device fails.
@@ -487,17 +488,17 @@ impl<T: Real> SpGemmProduct<'_, T> {
         self.call.library.enter()?;
         // SAFETY: handle, state and descriptors are the library's own. The two matrices are borrowed, and the buffers that
         // the state refers to and the product's arrays are kept with it. The scalars live on the host until the call
-        // returns, and freeing an array comes after this on the same stream.
+        // returns, and freeing an array follows on the same stream.
         let status = unsafe { with_values!(self.call, cusparseSpGEMMreuse_compute) };
         check("cusparseSpGEMMreuse_compute", status)
     }
 
-    /// The most bytes of buffers that cuSPARSE asked for at a time: the product's own arrays are not among them.
+    /// Returns the peak size in bytes of the buffers that cuSPARSE requested, without the product's own arrays.
     pub fn buffer_bytes(&self) -> u64 {
         self.buffer_bytes
     }
 
-    /// The product on the host.
+    /// Returns the product on the host.
     ///
     /// # Errors
     /// When the arrays are not those of a matrix, memory runs out, or the device fails.

@@ -10,7 +10,7 @@ use super::descriptors::BlockDescriptor;
 use super::generic::{Operands, PLAIN, Routine};
 use super::library::{check, has};
 
-/// What is called for several vectors and for nothing else. cudarc panics when a function is missing.
+/// Functions required only for several vectors. cudarc panics when a function is missing.
 pub const NEEDED: &[&str] = &[
     "cusparseCreateDnMat",
     "cusparseDestroyDnMat",
@@ -19,7 +19,7 @@ pub const NEEDED: &[&str] = &[
     "cusparseSpMM",
 ];
 
-/// What is called where it is there.
+/// A function that is called if it exists.
 const PREPROCESS: &str = "cusparseSpMM_preprocess";
 
 /// Multiplication by vectors of this shape, with this algorithm.
@@ -53,7 +53,7 @@ impl Routine for SpMm {
         let &Operands { handle, alpha, beta, matrix, x, y, data_type } = operands;
         let (x, y, algorithm) = (x.get().cast_const(), y.get(), self.algorithm);
         let mut bytes = 0;
-        // SAFETY: the operands are valid, by the caller, and the size is written to a valid place.
+        // SAFETY: the caller ensures that the operands are valid, and the size is written to a valid pointer.
         let status = unsafe {
             sys::cusparseSpMM_bufferSize(
                 handle, PLAIN, PLAIN, alpha, matrix, x, beta, y, data_type, algorithm, &mut bytes,
@@ -68,12 +68,12 @@ impl Routine for SpMm {
         }
         let &Operands { handle, alpha, beta, matrix, x, y, data_type } = operands;
         let (x, y, algorithm) = (x.get().cast_const(), y.get(), self.algorithm);
-        // SAFETY: the function is there, and the operands and the buffer are valid, by the caller.
+        // SAFETY: the function exists, and the caller ensures that the operands and the buffer are valid.
         let status = unsafe {
             sys::cusparseSpMM_preprocess(handle, PLAIN, PLAIN, alpha, matrix, x, beta, y, data_type, algorithm, buffer)
         };
         match status {
-            // The step is optional, and not every algorithm has it.
+            // The step is optional, and not every algorithm supports it.
             sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED => Ok(false),
             status => check(PREPROCESS, status).map(|()| true),
         }
@@ -82,7 +82,7 @@ impl Routine for SpMm {
     unsafe fn multiply(&self, operands: &Operands<'_, BlockDescriptor>, buffer: *mut c_void) -> Result<(), Error> {
         let &Operands { handle, alpha, beta, matrix, x, y, data_type } = operands;
         let (x, y, algorithm) = (x.get().cast_const(), y.get(), self.algorithm);
-        // SAFETY: the operands and the buffer are valid, by the caller.
+        // SAFETY: the caller ensures that the operands and the buffer are valid.
         let status =
             unsafe { sys::cusparseSpMM(handle, PLAIN, PLAIN, alpha, matrix, x, beta, y, data_type, algorithm, buffer) };
         check("cusparseSpMM", status)

@@ -42,7 +42,7 @@ impl Routine for SpMv {
         let &Operands { handle, alpha, beta, matrix, x, y, data_type } = operands;
         let (x, y) = (x.get().cast_const(), y.get());
         let mut bytes = 0;
-        // SAFETY: the operands are valid, by the caller, and the size is written to a valid place.
+        // SAFETY: the caller ensures that the operands are valid, and the size is written to a valid pointer.
         let status = unsafe {
             sys::cusparseSpMV_bufferSize(handle, PLAIN, alpha, matrix, x, beta, y, data_type, self.0, &mut bytes)
         };
@@ -52,7 +52,7 @@ impl Routine for SpMv {
     unsafe fn preprocess(&self, operands: &Operands<'_, VectorDescriptor>, buffer: *mut c_void) -> Result<bool, Error> {
         let &Operands { handle, alpha, beta, matrix, x, y, data_type } = operands;
         let (x, y) = (x.get().cast_const(), y.get());
-        // SAFETY: the operands and the buffer are valid, by the caller.
+        // SAFETY: the caller ensures that the operands and the buffer are valid.
         let status = unsafe {
             sys::cusparseSpMV_preprocess(handle, PLAIN, alpha, matrix, x, beta, y, data_type, self.0, buffer)
         };
@@ -62,7 +62,7 @@ impl Routine for SpMv {
     unsafe fn multiply(&self, operands: &Operands<'_, VectorDescriptor>, buffer: *mut c_void) -> Result<(), Error> {
         let &Operands { handle, alpha, beta, matrix, x, y, data_type } = operands;
         let (x, y) = (x.get().cast_const(), y.get());
-        // SAFETY: the operands and the buffer are valid, by the caller.
+        // SAFETY: the caller ensures that the operands and the buffer are valid.
         let status = unsafe { sys::cusparseSpMV(handle, PLAIN, alpha, matrix, x, beta, y, data_type, self.0, buffer) };
         check("cusparseSpMV", status)
     }

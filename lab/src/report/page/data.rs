@@ -1,4 +1,4 @@
-//! The data of the page: of each run what is shown, as an array, because there may be thousands.
+//! The data of the page: the displayed values of each run, as an array, because there may be thousands.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use crate::record::{Ceilings, Entry, Environment, RowLengths, Run};
 use crate::report::contents::Report;
 use crate::report::series::Series;
 
-/// What the page is made from.
+/// The input of the page.
 #[derive(Serialize)]
 pub struct Data<'a> {
     series: &'a [Series],
-    /// The place of the chosen format in `series`.
+    /// The index of the chosen format in `series`.
     chosen_format: Option<usize>,
-    /// The place of the chosen entry in `entries`.
+    /// The index of the chosen entry in `entries`.
     chosen_entry: Option<usize>,
     environments: BTreeSet<String>,
-    /// The names of what each run has, in order.
+    /// The names of each run's values, in order.
     columns: &'static [&'static str],
     entries: Vec<Matrix<'a>>,
 }
@@ -40,7 +40,7 @@ struct Matrix<'a> {
     error: Option<&'a str>,
     row_lengths: Option<&'a RowLengths>,
     ceilings: Option<&'a Ceilings>,
-    /// Of each run the values of `columns`; those left out at the end are null.
+    /// The values of `columns` for each run; trailing nulls are omitted.
     runs: Vec<Vec<Value>>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// The values of [`COLUMNS`].
+/// Returns the values of [`COLUMNS`].
 fn values(series: usize, entry: &Entry, run: &Run) -> Vec<Value> {
     let (cached, uncached) = utilization(entry, run).unzip();
     let quartiles = run.cold.as_ref().map(|cold| cold.quartiles).or(run.quartiles);
@@ -147,7 +147,7 @@ fn values(series: usize, entry: &Entry, run: &Run) -> Vec<Value> {
     values
 }
 
-/// Why a run has no time that counts, in a word.
+/// Returns why a run has no valid time, in one word.
 fn state(run: &Run) -> Option<&'static str> {
     match run {
         run if run.seconds().is_some() => None,
@@ -157,12 +157,12 @@ fn state(run: &Run) -> Option<&'static str> {
     }
 }
 
-/// A number with the six digits that are more than a measurement has, for they are most of the page.
+/// Returns a number with six digits, more than a measurement has, because numbers are most of the page.
 fn rounded(number: Option<f64>) -> Value {
     number.and_then(|number| format!("{number:.5e}").parse::<f64>().ok()).into()
 }
 
-/// Where and how an entry was measured, in a line.
+/// Returns the environment of an entry, on one line.
 fn summary(env: &Environment) -> String {
     let Environment { executor, device, driver, clocks, threads, system, build, version, commit, timer, .. } = env;
     let or_unknown = |text: &str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };

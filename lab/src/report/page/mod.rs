@@ -1,19 +1,24 @@
-//! The page: one file with everything in it.
+//! The page: a single self-contained file.
 
 mod data;
 
 use super::contents::Report;
 use data::Data;
 
-/// Observable Plot and the library it draws with, as they were published.
+/// Observable Plot and the library it is based on, as published.
 const D3: &str = include_str!("../../../assets/d3-7.9.2.min.js");
 const PLOT: &str = include_str!("../../../assets/plot-0.6.17.umd.min.js");
 const LICENSE_OF_D3: &str = include_str!("../../../assets/LICENSE-d3");
 const LICENSE_OF_PLOT: &str = include_str!("../../../assets/LICENSE-plot");
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPTS: [&str; 4] =
-    [include_str!("statistics.js"), include_str!("plots.js"), include_str!("table.js"), include_str!("page.js")];
+const SCRIPTS: [&str; 5] = [
+    include_str!("statistics.js"),
+    include_str!("plots.js"),
+    include_str!("summary.js"),
+    include_str!("table.js"),
+    include_str!("page.js"),
+];
 const BODY: &str = include_str!("body.html");
 
 pub fn page(report: &Report) -> String {
@@ -35,7 +40,7 @@ pub fn page(report: &Report) -> String {
     page
 }
 
-/// JSON in which no text can end the element that it stands in: `<` occurs in strings only.
+/// Returns JSON in which no text can end the surrounding element: `<` occurs only in strings.
 fn inert(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

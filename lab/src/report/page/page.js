@@ -91,10 +91,11 @@ function chosen() {
 }
 
 const PLOTS = {
-  gflops: plotGflops,
-  profile: plotProfile,
+  families: summaryTable,
   speedup: plotSpeedUps,
+  profile: plotProfile,
   roofline: plotRoofline,
+  gflops: plotGflops,
   conversion: plotConversion,
   "row-lengths": plotRowLengths,
 };
@@ -112,13 +113,20 @@ function draw() {
   const selection = select();
   byId("count").textContent = `${selection.entries.length} entries, ${selection.runs.length} results`;
   const width = Math.max(280, byId("gflops").clientWidth);
+  const open = new Set([...document.querySelectorAll("#gflops details[open]")].map(({ dataset }) => dataset.group));
   for (const [id, plot] of Object.entries(PLOTS)) {
-    const { plots = [], legend, table, caption = "Nothing to draw: the filters leave no result." } = plot(selection, width, chosen());
+    const { plots = [], groups = [], legend, table, caption = "Nothing to draw: the filters leave no result." } =
+      plot(selection, width, chosen());
     const figure = d3.create("figure");
     if (legend) figure.append(() => legend);
     const box = figure.append("div").attr("class", "plots");
     for (const svg of plots) box.append(() => stepped(svg));
-    figure.append("figcaption").attr("class", plots.length ? null : "empty").text(caption);
+    for (const { name, count, svg } of groups) {
+      const details = figure.append("details").attr("data-group", name).property("open", open.has(name));
+      details.append("summary").text(`${name}: ${count} ${count === 1 ? "matrix" : "matrices"}`);
+      details.append("div").attr("class", "plots").append(() => stepped(svg));
+    }
+    figure.append("figcaption").attr("class", plots.length + groups.length || table ? null : "empty").text(caption);
     if (table) figure.append(() => simpleTable(table));
     replace(id, "figure", figure.node());
   }

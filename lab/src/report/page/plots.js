@@ -1,4 +1,4 @@
-// The plots. Each function answers with { plots, legend, caption, table } for a selection, whose parts may be missing.
+// The plots. Each function returns { plots, groups, legend, caption, table } for a selection; all parts are optional.
 
 // The same as in style.rs, as are the colours in style.css.
 const SYMBOLS = ["circle", "triangle", "square", "diamond2", "times", "plus", "star"];
@@ -88,14 +88,28 @@ function restNote(selection) {
   return rest > 0 ? ` Grey: ${rest === 1 ? "the other one" : `the ${rest} others`}.` : "";
 }
 
+// From this many matrices on, each family has a plot of its own, closed at first.
+const GROUPED = 24;
+
 function plotGflops(selection, width) {
   const entries = selection.entries.filter(({ selected }) => selected.length);
+  if (!entries.some(({ selected }) => selected.some(({ gflops }) => gflops > 0))) return {};
+  const groups = entries.length < GROUPED ? [] : families(selection).map(([name, ofFamily]) =>
+    ({ name, count: ofFamily.length, svg: gflopsOf(ofFamily, selection, width, name) }));
+  const without = d3.rollups(selection.records.filter(({ state }) => state), runs => runs.length, ({ state }) => state);
+  return {
+    groups, plots: groups.length ? [] : [gflopsOf(entries, selection, width, "all")], legend: legend(selection.shown),
+    caption: `2 · nonzeros over the median time, caches cold where the matrix would fit into them. Farther right is faster.${restNote(selection)}`
+      + (without.length ? ` Without a right result: ${without.map(([state, count]) => `${count} ${state}`).join(", ")}; the table says why.` : ""),
+  };
+}
+
+function gflopsOf(entries, selection, width, name) {
   const runs = entries.flatMap(({ selected }) => selected).filter(({ gflops }) => gflops > 0);
-  if (!runs.length) return {};
   const wide = width >= WIDE;
   const label = new Map(entries.map(entry => [entry.id, called(entry, wide ? 38 : Math.floor(width / 8))]));
-  const plot = Plot.plot(frame(width, {
-    ariaLabel: "Speed of each run in GFLOP/s, by matrix",
+  return Plot.plot(frame(width, {
+    ariaLabel: `Speed of each run in GFLOP/s, by matrix: ${name}`,
     height: 70 + entries.length * (wide ? 20 : 34),
     marginLeft: wide ? 270 : 8, marginRight: 24, marginTop: 36,
     x: { type: "log", label: "GFLOP/s →", grid: true, axis: "both", tickFormat: short, ticks: 6 },
@@ -106,12 +120,6 @@ function plotGflops(selection, width) {
       ...dots(selection, runs, { x: "gflops", y: ({ entry }) => entry.id }),
     ],
   }));
-  const without = d3.rollups(selection.records.filter(({ state }) => state), runs => runs.length, ({ state }) => state);
-  return {
-    plots: [plot], legend: legend(selection.shown),
-    caption: `2 · nonzeros over the median time, caches cold where the matrix would fit into them. Farther right is faster.${restNote(selection)}`
-      + (without.length ? ` Without a right result: ${without.map(([state, count]) => `${count} ${state}`).join(", ")}; the table says why.` : ""),
-  };
 }
 
 function plotProfile(selection, width) {

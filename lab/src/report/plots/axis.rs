@@ -1,13 +1,13 @@
-//! Axes: what range they have, and where their ticks are.
+//! Axes: their ranges and ticks.
 
-/// More ticks than this are too many.
+/// Largest number of ticks.
 const MOST_TICKS: usize = 8;
 
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub label: String,
-    /// Where it begins and ends, in its own coordinate, see [`at`](Self::at).
+    /// Its ends, as coordinates, see [`at`](Self::at).
     pub low: f64,
     pub high: f64,
     /// Coordinates and texts of the ticks.
@@ -22,13 +22,13 @@ impl Axis {
         Self { label: label.into(), low: 0.0, high: 1.0, ticks, logarithmic: false }
     }
 
-    /// A line for each name, from above.
+    /// One line per name, from top to bottom.
     pub fn names(names: impl IntoIterator<Item = String>) -> Self {
         let ticks: Vec<_> = names.into_iter().enumerate().map(|(place, name)| (-(place as f64), name)).collect();
         Self { label: String::new(), low: 0.5 - ticks.len() as f64, high: 0.5, ticks, logarithmic: false }
     }
 
-    /// Logarithmic, with room for all of these positive numbers; none where there is no number.
+    /// Logarithmic, with a margin around all of these positive numbers; `None` without numbers.
     pub fn logarithmic(label: &str, numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         let (low, high) = numbers
             .into_iter()
@@ -41,21 +41,20 @@ impl Axis {
         Some(Self::between(label, low - room, high + room))
     }
 
-    /// From 0 to the largest of these positive numbers, with room; none where there is no number.
+    /// From 0 to the largest of these positive numbers, with a margin; `None` without numbers.
     pub fn linear(label: &str, numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let largest = numbers.into_iter().reduce(f64::max)?;
-        let high = 1.05 * largest;
-        let power = 10f64.powf(high.log10().floor());
-        let steps = [0.1, 0.2, 0.5, 1.0, 2.0].map(|factor| factor * power);
-        let step = steps.into_iter().find(|step| high / step <= MOST_TICKS as f64)?;
-        let ticks = (0..=MOST_TICKS).map(|place| place as f64 * step).filter(|&number| number <= high);
-        Some(Self {
-            label: label.into(),
-            low: 0.0,
-            high,
-            ticks: ticks.map(|number| (number, short(number))).collect(),
-            logarithmic: false,
-        })
+        let high = 1.05 * numbers.into_iter().reduce(f64::max)?;
+        let ticks = steps(high)?.map(|number| (number, short(number))).collect();
+        Some(Self { label: label.into(), low: 0.0, high, ticks, logarithmic: false })
+    }
+
+    /// Indices below a positive `length`, from left to right or downwards; the coordinate of an index that grows downwards is
+    /// negative.
+    pub fn indices(label: &str, length: usize, downwards: bool) -> Self {
+        let (length, sign) = (length as f64, if downwards { -1.0 } else { 1.0 });
+        let ticks = steps(length).into_iter().flatten().map(|number| (sign * number, short(number))).collect();
+        let [low, high] = if downwards { [-length, 0.0] } else { [0.0, length] };
+        Self { label: label.into(), low, high, ticks, logarithmic: false }
     }
 
     /// Logarithmic, from one coordinate to another.
@@ -64,18 +63,26 @@ impl Axis {
         Self { label: label.into(), low, high, ticks, logarithmic: true }
     }
 
-    /// Logarithmic, from one number exactly to another.
+    /// Logarithmic, from exactly one number to another.
     pub fn from_to(label: &str, from: f64, to: f64) -> Self {
         Self::between(label, from.log10(), to.log10())
     }
 
-    /// The coordinate of a number.
+    /// Returns the coordinate of a number.
     pub fn at(&self, number: f64) -> f64 {
         if self.logarithmic { number.log10() } else { number }
     }
 }
 
-/// Round numbers between two powers of ten: 1, 2 and 5 of each decade, or only every so many decades.
+/// Returns multiples of a round number from 0 to `high`; `None` if `high` is not a positive number.
+fn steps(high: f64) -> Option<impl Iterator<Item = f64>> {
+    let power = 10f64.powf(high.log10().floor());
+    let steps = [0.1, 0.2, 0.5, 1.0, 2.0].map(|factor| factor * power);
+    let step = steps.into_iter().find(|step| high / step <= MOST_TICKS as f64)?;
+    Some((0..=MOST_TICKS).map(move |place| place as f64 * step).filter(move |&number| number <= high))
+}
+
+/// Returns round numbers between two powers of ten: 1, 2 and 5 of each decade, or only every few decades.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = (low.floor() as i32)..=(high.ceil() as i32);
     let within = |&number: &f64| (low - 1e-9..=high + 1e-9).contains(&number.log10());
@@ -95,7 +102,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     scaled(&[1.0], span.div_ceil(MOST_TICKS).max(1))
 }
 
-/// A number with three digits.
+/// Returns a number with three digits.
 pub fn short(number: f64) -> String {
     if number == 0.0 {
         return "0".into();

@@ -9,22 +9,27 @@ use super::style::Style;
 use crate::error::Error;
 use crate::report::contents::{Report, shortened};
 
-/// A bar's greatest length is for the most rows, and its least is for one: bars are as long as the logarithm of twice
-/// the number of rows.
+/// The longest bar is for the most rows, the shortest for a single one: the length of a bar is the logarithm of twice the
+/// number of rows.
 const LEAST: f64 = 0.5;
 
-/// How many rows of the chosen matrix have how many entries.
+/// Draws the histogram of the row lengths of the chosen matrix.
 pub fn row_lengths(report: &Report) -> Result<Figure, Error> {
     let entry = report.chosen_entry.and_then(|place| report.entries.get(place));
-    let histogram = entry.and_then(|entry| entry.row_lengths.as_ref()).map_or(&[][..], |lengths| &lengths.histogram);
+    let counts = entry.and_then(|entry| entry.row_lengths.as_ref()).map_or(&[][..], |lengths| &lengths.histogram);
+    let title =
+        entry.map_or("Row lengths".into(), |entry| format!("Row lengths of {}", shortened(&entry.filename, 80)));
+    histogram(&title, counts)
+}
+
+/// Draws numbers of rows by length, in doubling ranges.
+pub fn histogram(title: &str, histogram: &[u64]) -> Result<Figure, Error> {
     let used = histogram.iter().rposition(|&rows| rows > 0).map_or(0, |last| last + 1);
     let bins: Vec<_> = histogram[..used].iter().enumerate().map(|(bin, &rows)| (name(bin), rows)).collect();
     let most = bins.iter().map(|&(_, rows)| rows).max().unwrap_or(0);
-    let title =
-        entry.map_or("Row lengths".into(), |entry| format!("Row lengths of {}", shortened(&entry.filename, 80)));
     let frame = Frame {
         name: "row-lengths",
-        title: &title,
+        title,
         description: "Numbers of rows by their number of entries.",
         size: (960, 90 + 26 * bins.len().clamp(3, 66) as u32),
         left: 190,
@@ -44,7 +49,7 @@ pub fn row_lengths(report: &Report) -> Result<Figure, Error> {
     })
 }
 
-/// The lengths of a bin.
+/// Returns the lengths of a bin.
 fn name(bin: usize) -> String {
     match bin {
         0 | 1 => bin.to_string(),

@@ -1,4 +1,4 @@
-//! What figures are drawn with: a coordinate system with axes, and marks at places in pixels.
+//! The canvas of figures: a coordinate system with axes, and marks at positions in pixels.
 
 use std::error::Error as AnyError;
 
@@ -16,27 +16,27 @@ use super::style::{Dash, GRID, Marker, REST, Style, TEXT};
 use crate::error::Error;
 use crate::report::contents::{Report, shortened};
 
-/// What came of drawing.
+/// The result of drawing.
 pub type Drawn = Result<(), Box<dyn AnyError>>;
-/// A place in pixels.
+/// A position in pixels.
 pub type Place = (i32, i32);
 
 type Ranged = Cartesian2d<RangedCoordf64, RangedCoordf64>;
 
-/// Pixels. The backend divides sizes of fonts by 1.24, which this makes up for.
+/// In pixels. The backend divides font sizes by 1.24, for which this compensates.
 const FONT: f64 = 13.0 * 1.24;
 const TITLE_FONT: f64 = 16.0 * 1.24;
 const TOP: i32 = 34;
 const BOTTOM: i32 = 48;
 const LEGEND_LINE: i32 = 20;
 
-/// What a figure is, but for its marks.
+/// A figure without its marks.
 pub struct Frame<'a> {
     pub name: &'a str,
     pub title: &'a str,
-    /// What the figure shows, for those who cannot see it.
+    /// A description of the figure, for those who cannot see it.
     pub description: &'a str,
-    /// Width and height in pixels, legend included.
+    /// Width and height in pixels, including the legend.
     pub size: (u32, u32),
     /// Pixels for the labels of the vertical axis.
     pub left: u32,
@@ -46,17 +46,17 @@ pub struct Frame<'a> {
     pub y: Option<Axis>,
 }
 
-/// A figure with its axes, where marks are drawn.
+/// A figure with its axes, on which marks are drawn.
 pub struct Canvas<'a, 'b> {
     root: &'b DrawingArea<SVGBackend<'a>, Shift>,
     chart: ChartContext<'b, SVGBackend<'a>, Ranged>,
     x: Axis,
     y: Axis,
-    /// Where the legend begins.
+    /// The position of the next line of the legend.
     legend: Place,
 }
 
-/// Draws a figure; without axes, for want of data, it says so.
+/// Draws a figure; without axes, for lack of data, shows a note instead.
 pub fn figure(frame: Frame, draw: impl FnOnce(&mut Canvas) -> Drawn) -> Result<Figure, Error> {
     let name = frame.name;
     let mut svg = String::new();
@@ -114,22 +114,22 @@ impl Canvas<'_, '_> {
         Ok(self.root.draw(&Text::new(printable(&self.y.label), (12, middle.1), upwards))?)
     }
 
-    /// The place of a pair of numbers.
+    /// Returns the position of a pair of numbers.
     pub fn place(&self, x: f64, y: f64) -> Place {
         self.chart.backend_coord(&(self.x.at(x), self.y.at(y)))
     }
 
-    /// The place of a number on a line of an axis of names.
+    /// Returns the position of a number on a line of an axis of names.
     pub fn on_line(&self, x: f64, line: usize) -> Place {
         self.place(x, -(line as f64))
     }
 
-    /// The ends of the vertical axis.
+    /// Returns the ends of the vertical axis.
     pub fn vertical(&self, x: f64) -> [Place; 2] {
         [self.y.low, self.y.high].map(|y| self.chart.backend_coord(&(self.x.at(x), y)))
     }
 
-    /// The ends of the horizontal axis, at a height.
+    /// Returns the ends of the horizontal axis, at a height.
     pub fn horizontal(&self, y: f64) -> [Place; 2] {
         [self.x.low, self.x.high].map(|x| self.chart.backend_coord(&(x, self.y.at(y))))
     }
@@ -161,12 +161,12 @@ impl Canvas<'_, '_> {
         Ok(self.root.draw(&Rectangle::new(corners, colour.filled()))?)
     }
 
-    /// Text that ends or begins at a place, or is centred above it.
+    /// Text that ends or begins at a position, or is centred above it.
     pub fn text(&self, place: Place, words: &str, side: HPos) -> Drawn {
         text(self.root, place, words, FONT, (side, VPos::Bottom))
     }
 
-    /// A further line of the legend.
+    /// The next line of the legend.
     pub fn legend(&mut self, words: &str, style: Option<Style>, lined: bool) -> Drawn {
         let (x, y) = self.legend;
         self.legend.1 += LEGEND_LINE;
@@ -180,14 +180,21 @@ impl Canvas<'_, '_> {
         text(self.root, (x + 42, y), &words, FONT, (HPos::Left, VPos::Center))
     }
 
-    /// A further line of the legend, for a line without marks.
+    /// The next line of the legend, for a line without marks.
     pub fn legend_line(&mut self, words: &str, colour: RGBColor, dash: Dash) -> Drawn {
         let (x, y) = self.legend;
         self.line(vec![(x, y), (x + 34, y)], colour, 1, dash)?;
         self.legend(words, None, false)
     }
 
-    /// The legend of a report's formats and peers, as far as `drawn` takes them.
+    /// The next line of the legend, for an area.
+    pub fn legend_box(&mut self, words: &str, colour: RGBColor) -> Drawn {
+        let (x, y) = self.legend;
+        self.rectangle([(x + 10, y - 7), (x + 24, y + 7)], colour)?;
+        self.legend(words, None, false)
+    }
+
+    /// Adds the legend of a report's formats and peers for which `drawn` returns true.
     pub fn legend_of(&mut self, report: &Report, lined: bool, drawn: impl Fn(&str) -> bool) -> Drawn {
         for series in report.series.iter().filter(|series| series.shown && drawn(&series.name)) {
             self.legend(&series.name, Some(Style::of(series)), lined)?;
@@ -208,7 +215,7 @@ fn style<'a>(size: f64, (horizontal, vertical): (HPos, VPos)) -> TextStyle<'a> {
     TextStyle::from(("sans-serif", size).into_font()).color(&TEXT).pos(Pos::new(horizontal, vertical))
 }
 
-/// The text with control characters escaped, which XML cannot hold.
+/// Returns the text with control characters escaped, which XML does not support.
 fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for character in text.chars() {

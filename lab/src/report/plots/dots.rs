@@ -1,4 +1,4 @@
-//! Figures with a line for each name and a mark for each measurement: speed, speed-up, conversion.
+//! Figures with a line per name and a mark per measurement: speed, speed-up, conversion.
 
 use plotters::style::text_anchor::HPos;
 
@@ -14,12 +14,12 @@ use crate::statistics::{self, SpeedUps, speed_ups};
 pub const WIDTH: u32 = 960;
 pub const LEGEND: u32 = 230;
 pub const NAMES: u32 = 290;
-/// Letters that have room in [`NAMES`].
+/// Letters that fit into [`NAMES`].
 pub const LETTERS: usize = 35;
 
-/// Pixels of a figure with so many lines.
+/// Returns the height in pixels of a figure with this number of lines.
 pub fn height(lines: usize, each: u32) -> u32 {
-    // A figure of more lines than this is none.
+    // More lines would not make a readable figure.
     90 + each * lines.clamp(3, 2_000) as u32
 }
 
@@ -27,7 +27,7 @@ pub fn height(lines: usize, each: u32) -> u32 {
 pub fn gflops(report: &Report) -> Result<Figure, Error> {
     let entries: Vec<_> = report.entries.iter().enumerate().filter(|(_, entry)| !entry.spmv.is_empty()).collect();
     let mut marks = Vec::new();
-    // Those in colour come last, on top of the others.
+    // Coloured ones come last, on top of the others.
     for shown in [false, true] {
         for series in report.series.iter().filter(|series| series.shown == shown) {
             for (line, (_, entry)) in entries.iter().enumerate() {
@@ -54,7 +54,7 @@ pub fn gflops(report: &Report) -> Result<Figure, Error> {
     })
 }
 
-/// How many times faster we are than each peer, and than the fastest of them.
+/// Draws our speed-up over each peer, and over the fastest of them.
 pub fn speed_up(report: &Report) -> Result<Figure, Error> {
     let peers: Vec<_> = report.series.iter().filter(|series| series.peer).collect();
     let chosen = report.chosen_format.as_deref();
@@ -106,7 +106,7 @@ fn one_side(canvas: &Canvas, line: usize, down: i32, found: &SpeedUps, style: St
     Ok(())
 }
 
-/// A mark for each number, so many pixels below a line, and a bar of twice `half` pixels for the middle of them.
+/// A mark per number, `down` pixels below a line, and a bar of twice `half` pixels for the middle.
 fn with_bar(
     canvas: &Canvas,
     (line, down): (usize, i32),
@@ -129,7 +129,7 @@ fn with_bar(
     Ok(())
 }
 
-/// What a conversion costs, in multiplications with CSR, and after how many it is repaid.
+/// Draws the cost of a conversion, in multiplications with CSR, and the number after which it pays off.
 pub fn conversion(report: &Report) -> Result<Figure, Error> {
     let mut lines: Vec<(&str, [Vec<f64>; 2], usize)> = Vec::new();
     for series in &report.series {
@@ -171,7 +171,7 @@ pub fn conversion(report: &Report) -> Result<Figure, Error> {
     })
 }
 
-/// The median; 0 of no number.
+/// Returns the median; 0 without numbers.
 fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);

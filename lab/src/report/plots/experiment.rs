@@ -15,12 +15,12 @@ use crate::record::Entry;
 use crate::report::contents::{Report, matrix_name};
 use crate::report::provenance::provenance;
 
-/// Dashes of the curves.
+/// Dash patterns of the curves.
 const CURVES: [Dash; 3] = [None, Some((7, 3)), Some((2, 3))];
-/// Straight pieces of a curve.
+/// Number of straight segments of a curve.
 const PIECES: usize = 100;
 
-/// What was measured in one precision on one device.
+/// The measurements in one precision on one device.
 struct Panel<'a> {
     name: String,
     title: String,
@@ -28,10 +28,10 @@ struct Panel<'a> {
     entries: Vec<&'a Entry>,
 }
 
-/// Pixels for the line below the panels.
+/// Height in pixels of the line below the panels.
 const FOOTER: u32 = 24;
 
-/// Draws an experiment, its panels one below the other, and below them what they are of.
+/// Draws an experiment: its panels from top to bottom, and a footer with their provenance.
 pub fn draw(experiment: &Experiment, entries: &[Entry]) -> Result<Figure, Error> {
     let mut height = 0;
     let mut together = String::new();
@@ -60,12 +60,12 @@ pub fn draw(experiment: &Experiment, entries: &[Entry]) -> Result<Figure, Error>
     Ok(Figure { name: experiment.name.into(), svg })
 }
 
-/// The panels that there is anything for; one without entries where there is none.
+/// Returns the panels with data; a single one without entries if there are none.
 fn panels<'a>(experiment: &Experiment, entries: &'a [Entry]) -> Vec<Panel<'a>> {
     let texts = (experiment.matrices)();
     let of_matrices: Vec<_> =
         texts.iter().flat_map(|text| entries.iter().filter(move |entry| entry.filename == *text)).collect();
-    // Other precisions than the experiment's were asked for where there is nothing else.
+    // Other precisions than the experiment's were requested if there are no others.
     let own = |entry: &Entry| match experiment.quantity() {
         Some(Quantity::OfFloat32) => entry.env.precision == "float64",
         _ => experiment.precisions.contains(&entry.env.precision.as_str()),
@@ -82,7 +82,7 @@ fn panels<'a>(experiment: &Experiment, entries: &'a [Entry]) -> Vec<Panel<'a>> {
         match panels.iter_mut().find(|panel| same(panel.entries[0])) {
             Some(panel) => panel.entries.push(entry),
             None => {
-                // Which driver it was has no room here.
+                // There is no room for the driver here.
                 let device = model_of(&place.device);
                 panels.push(Panel {
                     name: format!("{}-{}", experiment.name, panels.len() + 1),
@@ -102,7 +102,7 @@ fn panels<'a>(experiment: &Experiment, entries: &'a [Entry]) -> Vec<Panel<'a>> {
     panels
 }
 
-/// A panel, and how many pixels high it is.
+/// Draws a panel, and its height in pixels.
 fn draw_panel(experiment: &Experiment, panel: &Panel, all: &[Entry]) -> Result<(Figure, u32), Error> {
     match experiment.plot {
         Plot::ByMatrix(quantity, scale) => by_matrix(experiment, panel, all, quantity, scale),
@@ -134,7 +134,7 @@ fn axis(label: &str, scale: Scale, numbers: impl IntoIterator<Item = f64>) -> Op
     }
 }
 
-/// A line for each matrix, and on it a mark for each series.
+/// Draws a line per matrix, with a mark per series.
 fn by_matrix(
     experiment: &Experiment,
     panel: &Panel,
@@ -175,7 +175,7 @@ fn by_matrix(
     Ok((figure?, pixels))
 }
 
-/// A line for each series, and on it a mark for the mean of each quantity.
+/// Draws a line per series, with a mark for the mean of each quantity.
 fn means(
     experiment: &Experiment,
     panel: &Panel,
@@ -216,7 +216,7 @@ fn means(
     Ok((figure?, pixels))
 }
 
-/// A mark for each matrix and series, between two axes of numbers.
+/// Draws a mark per matrix and series, between two numeric axes.
 fn against(
     experiment: &Experiment,
     panel: &Panel,

@@ -1,4 +1,4 @@
-//! How the residual of an iterative solver goes down.
+//! The residual history of an iterative solver.
 
 use super::axis::Axis;
 use super::canvas::{Frame, figure};
@@ -7,11 +7,11 @@ use super::lines::{LEGEND, SIZE};
 use super::style::{Style, TEXT};
 use crate::error::Error;
 
-/// More points than this nobody sees.
+/// More points are not visible.
 const MOST_POINTS: usize = 2000;
 
-/// The norm of the residual before the first iteration and after each, and where it is to come. Norms that are 0 or not
-/// finite have no place and are left out.
+/// Draws the norm of the residual before the first iteration and after each, and the tolerance. Norms that are 0 or not
+/// finite cannot be drawn and are omitted.
 ///
 /// # Errors
 /// When it cannot be drawn.

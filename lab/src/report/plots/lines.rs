@@ -13,17 +13,17 @@ use crate::statistics::{self, performance_profiles};
 
 pub const SIZE: (u32, u32) = (960, 480);
 pub const LEGEND: u32 = 230;
-/// Farther from the best, nobody looks.
+/// The largest factor of the best time that is shown.
 const WORST_FACTOR: f64 = 10.0;
-/// Markers on a line.
+/// Markers per line.
 const MARKED: usize = 9;
 
-/// On which part of the matrices a format is within a factor of the best (Anzt et al. 2020, eq. 8).
+/// Draws the fraction of the matrices on which a format is within a factor of the best (Anzt et al. 2020, eq. 8).
 pub fn profile(report: &Report) -> Result<Figure, Error> {
     profile_as(report, "profile", "Performance profile")
 }
 
-/// The same under another name.
+/// Draws the same under another name.
 pub fn profile_as(report: &Report, name: &str, title: &str) -> Result<Figure, Error> {
     let profiles = performance_profiles(&report.entries);
     let worst = profiles.iter().map(|profile| profile.worst()).fold(1.5, f64::max).min(WORST_FACTOR);
@@ -42,7 +42,7 @@ pub fn profile_as(report: &Report, name: &str, title: &str) -> Result<Figure, Er
         y: Some(Axis::fraction("fraction of the matrices")),
     };
     figure(frame, |canvas| {
-        // Those in colour come last, on top of the others.
+        // Coloured ones come last, on top of the others.
         let mut ordered: Vec<_> = profiles.iter().map(|profile| (profile, style(&profile.name))).collect();
         ordered.sort_by_key(|(_, style)| *style != REST);
         for (profile, style) in ordered {
@@ -66,7 +66,7 @@ pub fn profile_as(report: &Report, name: &str, title: &str) -> Result<Figure, Er
     })
 }
 
-/// Arithmetic intensity against speed, below what the memory allows.
+/// Draws arithmetic intensity versus speed, below the limits of the memory.
 pub fn roofline(report: &Report) -> Result<Figure, Error> {
     let mut marks = Vec::new();
     for shown in [false, true] {
@@ -112,7 +112,8 @@ pub fn roofline(report: &Report) -> Result<Figure, Error> {
     })
 }
 
-/// The name, 10^9 bytes a second and dashes of each line. Of several measurements of a device the highest counts.
+/// Returns the name, 10^9 bytes per second and dashes of each line. Of several measurements of a device, the highest
+/// counts.
 fn ceilings(report: &Report) -> Vec<(String, f64, Dash)> {
     type Kind = (&'static str, fn(&Ceilings) -> f64, Dash);
     let kinds: [Kind; 3] = [

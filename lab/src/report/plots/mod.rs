@@ -1,4 +1,4 @@
-//! The figures as SVG, one file a figure.
+//! The figures as SVG, one file per figure.
 
 mod axis;
 mod bars;
@@ -8,6 +8,7 @@ mod experiment;
 mod figure;
 mod history;
 mod lines;
+mod structure;
 mod style;
 
 use super::contents::Report;
@@ -16,8 +17,9 @@ use crate::error::Error;
 pub use experiment::draw;
 pub use figure::Figure;
 pub use history::residual_history;
+pub use structure::structure;
 
-/// All figures.
+/// Draws all figures.
 pub fn figures(report: &Report) -> Result<Vec<Figure>, Error> {
     [
         dots::gflops(report),

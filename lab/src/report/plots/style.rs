@@ -1,12 +1,11 @@
-//! Colours, markers and dashes. Those of a series are the same in every figure; the page has the same in style.css and
-//! plots.js.
+//! Colours, markers and dashes. Those of a series are the same in every figure, and on the page (style.css and plots.js).
 
 use plotters::style::RGBColor;
 
 use crate::report::series::Series;
 
-/// Okabe and Ito's colours without yellow and black, and a purple; style.css has the same. Markers and dashes tell
-/// them apart as well.
+/// Okabe and Ito's colours without yellow and black, plus a purple, as in style.css. Markers and dashes distinguish series
+/// as well.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
@@ -20,12 +19,12 @@ const COLOURS: [RGBColor; 7] = [
 pub const TEXT: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
 pub const GRID: RGBColor = RGBColor(0xdc, 0xdc, 0xdc);
 
-/// Pixels of a dash and of the gap behind it; none for a line without gaps.
+/// Pixels of a dash and of the gap after it; `None` for a solid line.
 pub type Dash = Option<(u32, u32)>;
 
 const DASHES: [Dash; 5] = [None, Some((7, 3)), Some((2, 3)), Some((12, 3)), Some((4, 6))];
 
-/// How a series is drawn.
+/// The style of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Style {
     pub colour: RGBColor,
@@ -43,18 +42,18 @@ pub enum Marker {
     Times,
     Plus,
     Star,
-    /// For those that have no colour of their own.
+    /// For those without a colour of their own.
     Point,
 }
 
 const MARKERS: [Marker; 7] =
     [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Diamond, Marker::Times, Marker::Plus, Marker::Star];
 
-/// The style of those that are not in colour.
+/// The style of uncoloured series.
 pub const REST: Style = Style { colour: RGBColor(0xa0, 0xa0, 0xa0), marker: Marker::Point, dash: None };
 
 impl Style {
-    /// The style with a number. Up to 49, all differ in colour or marker.
+    /// Returns the style with this number. Up to 49, all differ in colour or marker.
     pub fn numbered(number: usize) -> Self {
         Self {
             colour: COLOURS[number % COLOURS.len()],
@@ -63,14 +62,14 @@ impl Style {
         }
     }
 
-    /// The style of a series.
+    /// Returns the style of a series.
     pub fn of(series: &Series) -> Self {
         if series.shown { Self::numbered(series.style) } else { REST }
     }
 }
 
 impl Marker {
-    /// The lines of the marker around its place; none for those that are round.
+    /// Returns the lines of the marker around its position; none for round ones.
     pub fn lines(self) -> &'static [&'static [(i32, i32)]] {
         match self {
             Self::Circle | Self::Point => &[],

@@ -1,4 +1,4 @@
-//! A headless Chromium, told what to do through its pipe: the protocol is JSON, and every message ends with a zero.
+//! A headless Chromium, controlled through its pipe: the protocol is JSON, and every message ends with a NUL.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -30,24 +30,24 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: Option<String>,
     last: u64,
-    /// Errors that the page met, as the console shows them.
+    /// Errors of the page, as shown in the console.
     pub complaints: Vec<String>,
     _profile: TempDir,
 }
 
-/// The browser's command, where there is one. With REQUIRE_CHROMIUM=1 there has to be.
+/// The browser's command, if installed. With REQUIRE_CHROMIUM=1 it must be.
 fn installed() -> Option<&'static str> {
     let runs = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
     let name = NAMES.into_iter().find(|name| runs(name));
     if name.is_none() {
-        assert!(std::env::var_os("REQUIRE_CHROMIUM").is_none_or(|value| value != "1"), "there is no Chromium");
-        eprintln!("skipped: there is no Chromium");
+        assert!(std::env::var_os("REQUIRE_CHROMIUM").is_none_or(|value| value != "1"), "Chromium is not installed");
+        eprintln!("skipped: Chromium is not installed");
     }
     name
 }
 
 impl Browser {
-    /// Opens a file; nothing where no browser is installed.
+    /// Opens a file; `None` if no browser is installed.
     pub fn open(file: &Path) -> Option<Self> {
         let name = installed()?;
         let profile = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ impl Browser {
         message
     }
 
-    /// Calls a method of the protocol and answers with its result.
+    /// Calls a method of the protocol and returns its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.send(method, parameters);
         loop {
@@ -121,7 +121,7 @@ impl Browser {
         while self.receive()["method"] != event {}
     }
 
-    /// The value of an expression of JavaScript; a promise is waited for.
+    /// The value of a JavaScript expression; promises are awaited.
     #[track_caller]
     pub fn value(&mut self, expression: &str) -> Value {
         let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
@@ -130,7 +130,7 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// Presses a key, as a person does, and waits until the page has drawn.
+    /// Presses a key like a user, and waits until the page is drawn.
     pub fn press(&mut self, key: &str) {
         let code = match key {
             "Tab" => 9,
@@ -161,7 +161,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

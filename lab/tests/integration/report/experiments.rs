@@ -4,7 +4,7 @@ use lab::figures::{Experiment, FIGURES, Plot, Task, tasks};
 use lab::record::{Ceilings, Conversion, Entry, RowLengths, Run};
 use lab::report::Figure;
 
-/// Entries with all that an experiment needs, on one device.
+/// Entries with everything that the experiments need, on one device.
 fn measured(experiments: &[Experiment]) -> Vec<Entry> {
     let entry = |text: &str, place: usize, precision: &str, names: Vec<&str>| {
         let mut entry = Entry { filename: text.into(), ..Entry::default() };
@@ -63,7 +63,7 @@ fn each_shows_all_that_was_measured() {
         assert_eq!(figure.file_name(), format!("{name}.svg"));
         let texts = texts(&figure.svg);
         assert!(!says_no_data(&figure), "{name}");
-        // A speed in float64 over that in float32 is one number.
+        // The ratio of the speeds in float64 and float32 is one number.
         let panels = if name == "bg-15" { 1 } else { experiment.precisions.len() };
         let titles = texts.iter().filter(|text| text.starts_with(experiment.source));
         assert_eq!(titles.count(), panels, "{name}");

@@ -15,7 +15,7 @@ fn figures(entries: Vec<Entry>) -> Vec<(String, String)> {
     figures.into_iter().map(|figure| (figure.file_name(), figure.svg)).collect()
 }
 
-/// What is between `<text …>` and its end, of all texts.
+/// The contents of all `<text …>` elements.
 fn texts(svg: &str) -> String {
     let texts =
         svg.split("<text").skip(1).map(|text| text.split_once(">\n").unwrap().1.split("\n</text>").next().unwrap());
@@ -48,7 +48,7 @@ fn each_has_its_marks_and_its_text() {
     }
 }
 
-/// Files that an XML reader takes, whatever the names are.
+/// Files that XML readers accept, for any names.
 #[test]
 fn they_are_xml() {
     let mut entries = plausible();
@@ -57,7 +57,7 @@ fn they_are_xml() {
     for (name, svg) in figures(entries) {
         let legal = |character: char| character == '\n' || !(character.is_control() || character == '\u{ffff}');
         assert!(svg.chars().all(legal), "{name}");
-        // Without its text, nothing but elements is left.
+        // Without its text, only elements remain.
         assert_eq!(svg.matches('<').count(), svg.matches('>').count(), "{name}");
         let ampersands = svg.split('&').skip(1);
         let known = ["lt;", "gt;", "amp;", "quot;", "apos;"];
@@ -65,7 +65,7 @@ fn they_are_xml() {
         if let Ok(folder) = tempfile::tempdir() {
             let path = folder.path().join(&name);
             std::fs::write(&path, &svg).unwrap();
-            // A stricter reader, where there is one.
+            // A stricter reader, if installed.
             if let Ok(output) = Command::new("xmllint").arg("--noout").arg(&path).output() {
                 assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
             }
@@ -87,7 +87,7 @@ fn what_is_chosen_must_be_there() {
     assert_eq!(chosen(Some("ell"), Some("stencil:27:200")), Ok(()));
     let error = chosen(Some("cusparse-csr-alg1"), None).unwrap_err();
     assert!(
-        error.starts_with("there is no format 'cusparse-csr-alg1' in the results; expected one of csr-vector, "),
+        error.starts_with("unknown format 'cusparse-csr-alg1' in the results; expected one of csr-vector, "),
         "{error}"
     );
     // A matrix without row lengths cannot be drawn.

@@ -1,11 +1,11 @@
-//! Files of results: this program's, another's, and those that are neither.
+//! Files of results: this program's, another's, and invalid ones.
 
 use lab::record::Entry;
 use lab::report::{import, read};
 
 use crate::report::records::plausible;
 
-/// Why a file of this text is refused, without the folder's name.
+/// The error for a file with this text, without the folder's name.
 #[track_caller]
 fn refused(text: impl AsRef<[u8]>) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -31,7 +31,7 @@ fn what_was_written_is_read() {
     for (path, part) in paths.iter().zip(entries.chunks(4)) {
         std::fs::write(path, serde_json::to_string_pretty(part).unwrap()).unwrap();
     }
-    // One file after the other.
+    // File by file.
     let read = read(&paths).unwrap();
     assert_eq!(read.len(), 8);
     for (read, written) in read.iter().zip(&entries) {
@@ -102,7 +102,7 @@ fn a_file_that_is_not_there() {
     assert!(message.starts_with("/nowhere/x.json: No such file"), "{message}");
 }
 
-/// As Ginkgo's benchmarks write it, with the sizes at both places where they have been.
+/// As written by Ginkgo's benchmarks, with the sizes at both positions where they have been.
 const GINKGO: &str = r#"[
     {"filename": "/data/a.mtx", "problem": {"name": "a", "rows": 3, "cols": 4, "nonzeros": 5},
      "spmv": {"coo": {"storage": 80, "max_relative_norm2": 1e-16, "time": 2e-6, "repetitions": 10, "completed": true},
@@ -119,7 +119,7 @@ fn a_file_of_ginkgo() {
     let times = ["other-coo", "other-csr", "other-ell", "other-dense"].map(|name| first.spmv[name].seconds());
     assert_eq!(times, [Some(2e-6), Some(1e-6), None, None]);
     assert_eq!(first.spmv["other-ell"].error.as_deref(), Some("bad allocation"));
-    // None of it passes for ours.
+    // None of it counts as ours.
     assert!(first.spmv.values().all(|run| run.is_peer()));
     assert_eq!(first.optimal.as_ref().unwrap().spmv, "other-csr");
     assert_eq!((second.optimal.as_ref(), &*second.env.precision), (None, "float32"));

@@ -1,4 +1,4 @@
-//! Reports, as they are read and in a browser.
+//! Reports, as text and in a browser.
 
 mod browser;
 mod experiments;

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::report::browser::Browser;
 use crate::report::records::plausible;
 
-/// The page of these entries in a browser, and the folder that it lies in.
+/// The page of these entries in a browser, and its folder.
 fn open(entries: Vec<Entry>) -> Option<(Browser, tempfile::TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("report.html");
@@ -20,7 +20,7 @@ fn open(entries: Vec<Entry>) -> Option<(Browser, tempfile::TempDir)> {
 const MARKS: &str = "Object.fromEntries([...document.querySelectorAll('section')].map(section => \
     [section.id, section.querySelectorAll('svg g[aria-label=dot] > *, svg g[aria-label=bar] > *, tbody td').length]))";
 
-/// Sets a field as a person does.
+/// Sets a field like a user.
 fn choose(id: &str, value: &str) -> String {
     format!(
         "(() => {{ const field = document.getElementById('{id}'); field.value = {}; \
@@ -33,10 +33,10 @@ fn choose(id: &str, value: &str) -> String {
 fn it_draws_everything_without_complaint() {
     let Some((mut browser, _folder)) = open(plausible()) else { return };
     let marks = browser.value(MARKS);
-    for plot in ["gflops", "profile", "speedup", "roofline", "conversion", "row-lengths", "records"] {
+    for plot in ["families", "gflops", "profile", "speedup", "roofline", "conversion", "row-lengths", "records"] {
         assert!(marks[plot].as_u64().unwrap() > 5, "{plot}: {marks}");
     }
-    // The name of a matrix cannot get out of the data.
+    // The name of a matrix cannot escape from the data.
     assert_eq!(browser.value("document.title"), "warp-spmv: results");
     assert_eq!(browser.value("document.querySelectorAll('script').length"), 4);
     assert_eq!(browser.value("document.querySelectorAll('b').length"), 0);
@@ -44,8 +44,8 @@ fn it_draws_everything_without_complaint() {
     let unnamed = "[...document.querySelectorAll('main svg[role=img]')].filter(svg => !svg.getAttribute('aria-label'))";
     assert_eq!(browser.value(&format!("{unnamed}.length")), 0);
     let captions = "[...document.querySelectorAll('figcaption')].map(caption => caption.textContent.length > 20)";
-    assert_eq!(browser.value(captions), json!([true, true, true, true, true, true]));
-    // On a phone nothing sticks out, in the dark and in print.
+    assert_eq!(browser.value(captions), json!([true, true, true, true, true, true, true]));
+    // On a phone nothing overflows, in dark mode and in print.
     let metrics = json!({"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true});
     browser.call("Emulation.setDeviceMetricsOverride", metrics);
     for media in ["screen", "print"] {
@@ -63,6 +63,29 @@ fn it_draws_everything_without_complaint() {
 }
 
 #[test]
+fn many_matrices_are_grouped_by_family_after_a_summary() {
+    let mut entries = plausible();
+    for copy in 1..4 {
+        let renamed =
+            plausible().into_iter().map(|entry| Entry { filename: format!("{} {copy}", entry.filename), ..entry });
+        entries.extend(renamed);
+    }
+    let Some((mut browser, _folder)) = open(entries) else { return };
+    let closed = "[...document.querySelectorAll('#gflops details')].map(({ open }) => open)";
+    let groups = browser.value(closed);
+    assert!(groups.as_array().unwrap().len() > 2 && groups.as_array().unwrap().iter().all(|open| open == false));
+    // The summary is the first section, with rows for all and for each group.
+    assert_eq!(browser.value("document.querySelector('main > section').id"), "families");
+    let rows = browser.value("document.querySelectorAll('#families tbody tr').length").as_u64().unwrap();
+    assert!(rows > groups.as_array().unwrap().len() as u64, "{rows}");
+    // An opened group stays open when the page is drawn again.
+    browser.value("document.querySelector('#gflops details').open = true");
+    browser.value(&choose("nonzeros", "1"));
+    assert_eq!(browser.value(closed)[0], true);
+    assert_eq!(browser.complaints, [""; 0]);
+}
+
+#[test]
 fn filters_change_what_is_drawn() {
     let Some((mut browser, _folder)) = open(plausible()) else { return };
     let all = browser.value(MARKS);
@@ -72,7 +95,7 @@ fn filters_change_what_is_drawn() {
         for plot in ["gflops", "roofline"] {
             assert!(0 < count(&fewer, plot) && count(&fewer, plot) < count(&all, plot), "{id} {plot}: {fewer}");
         }
-        // The button that takes all filters off.
+        // The button that clears all filters.
         let reset = "document.querySelector('[type=reset]').click(); new Promise(done => setTimeout(done, 50))";
         browser.value(reset);
         assert_eq!(browser.value(MARKS), all);
@@ -86,7 +109,7 @@ fn filters_change_what_is_drawn() {
     assert_eq!([count(&nothing, "gflops"), count(&nothing, "profile"), count(&nothing, "records")], [0; 3]);
     browser.value("document.getElementById('all').click()");
     assert_eq!(browser.value(MARKS), all);
-    // A family that has a name like HTML.
+    // A family with a name like HTML.
     let marks = browser.value(&choose("family", "a <b>family</b>"));
     assert!(count(&marks, "gflops") > 0);
     // Another chosen matrix has another histogram.
@@ -99,7 +122,7 @@ fn filters_change_what_is_drawn() {
 #[test]
 fn it_obeys_the_keyboard() {
     let Some((mut browser, _folder)) = open(plausible()) else { return };
-    // Tab reaches the filters one after the other, then the plots.
+    // Tab reaches the filters in order, then the plots.
     browser.press("Tab");
     let focused = "document.activeElement.id || document.activeElement.tagName";
     assert_eq!(browser.value(focused), "SUMMARY");
@@ -109,7 +132,7 @@ fn it_obeys_the_keyboard() {
     browser.press("ArrowDown");
     assert_ne!(browser.value("document.getElementById('family').value"), "*");
     assert_ne!(browser.value(MARKS), before);
-    // The arrows step through a plot, and tell the record.
+    // The arrows step through a plot, and show the record.
     browser.value("document.querySelector('#gflops [tabindex]').focus()");
     let record = "document.getElementById('record').textContent";
     assert_eq!(browser.value(record), "");
@@ -121,7 +144,7 @@ fn it_obeys_the_keyboard() {
     assert_ne!(browser.value(record), first);
     browser.press("Escape");
     assert_eq!(browser.value("document.querySelectorAll('#gflops g[aria-label=tip] > *').length"), 0);
-    // A head of the table sorts, and keeps the focus.
+    // A header of the table sorts, and keeps the focus.
     browser.value("document.querySelector('#records th:nth-child(7) button').focus()");
     let speeds = "[...document.querySelectorAll('#records td:nth-child(7)')].map(cell => parseFloat(cell.textContent)) \
                   .filter(speed => speed === speed)";
@@ -135,7 +158,7 @@ fn it_obeys_the_keyboard() {
     assert_eq!(browser.complaints, [""; 0]);
 }
 
-/// The page counts again what `statistics` counts; without filters both are the same.
+/// The page repeats the computations of `statistics`; without filters both agree.
 #[test]
 fn its_numbers_are_those_of_the_library() {
     let entries = plausible();

@@ -1,4 +1,4 @@
-//! Plausible results, and what no report must stumble over.
+//! Plausible results, including those that must not break a report.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use lab::record::{
 };
 use lab::tuning::Asked;
 
-/// Names of matrices, their family, rows, and entries in a row.
+/// Names of matrices, their families, rows, and entries per row.
 const MATRICES: [(&str, &str, u64, u64); 7] = [
     ("stencil:27:200", "stencil", 8_000_000, 27),
     ("stencil:5:3000x1000", "stencil", 3_000_000, 5),
@@ -20,7 +20,7 @@ const MATRICES: [(&str, &str, u64, u64); 7] = [
     ("</script><script>document.title='broken'</script> & \"quotes\" 'äö' 矩阵 |`_`.mtx", "a <b>family</b>", 90_000, 7),
 ];
 
-/// Names, libraries, and how near to the copy's speed each is.
+/// Names, libraries, and speeds relative to the copy's.
 const RUNS: [(&str, &str, f64); 12] = [
     ("csr-vector", "warp-spmv", 0.85),
     ("csr-merge", "warp-spmv", 0.8),
@@ -36,7 +36,7 @@ const RUNS: [(&str, &str, f64); 12] = [
     ("auto", "warp-spmv", 0.85),
 ];
 
-/// A number from 0.8 to 1.1 that looks random and is not.
+/// A reproducible pseudo-random number from 0.8 to 1.1.
 fn noise(matrix: usize, run: usize, width: u64) -> f64 {
     let mixed = (matrix as u64 * 31 + run as u64 * 17 + width * 7).wrapping_mul(2_654_435_761);
     0.8 + 0.3 * ((mixed % 1_009) as f64 / 1_009.0)
@@ -59,7 +59,7 @@ pub fn plausible() -> Vec<Entry> {
     for run in on_cpu.spmv.values_mut() {
         run.time = run.time.map(|time| 20.0 * time);
     }
-    // What other programs may leave out.
+    // Fields that other programs may omit.
     let bare = Run { completed: true, time: Some(1e-4), ..Run::default() };
     let wrong = Run { time: Some(1e-9), ..Run::default() };
     let runs = [("csr-vector", bare), ("dia", Run::default()), ("ell", wrong)];

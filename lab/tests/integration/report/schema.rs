@@ -8,7 +8,7 @@ use crate::report::records::plausible;
 
 const DOCUMENT: &str = include_str!("../../../../docs/results-schema.md");
 
-/// The fields of a record with the places of maps and arrays left out, such as "spmv.*.cold.time".
+/// The fields of a record without the keys of maps and arrays, such as "spmv.*.cold.time".
 fn fields(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
@@ -16,7 +16,7 @@ fn fields(value: &Value, path: &str, found: &mut BTreeSet<String>) {
                 let key = if ["spmv", "products"].contains(&path) { "*" } else { key };
                 let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
                 found.insert(path.clone());
-                // A run is one wherever it is.
+                // A run has the same fields everywhere.
                 fields(value, if path == "products.*.run" { "spmv.*" } else { &path }, found);
             }
         }
@@ -45,7 +45,7 @@ fn the_document_names_the_version() {
     assert!(DOCUMENT.contains(&format!("This is version {} of the schema.", lab::record::SCHEMA)));
 }
 
-/// The examples of the document are read by the program.
+/// The program reads the examples of the document.
 #[test]
 fn the_examples_are_valid() {
     let folder = tempfile::tempdir().unwrap();

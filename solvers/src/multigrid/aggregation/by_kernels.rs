@@ -1,4 +1,4 @@
-//! Aggregates by kernels. Only their number comes to the host, and for each round whether anything is undecided.
+//! Aggregates by kernels. The host receives only their number and, per round, whether any node is undecided.
 
 use gpu_kernels::multigrid::aggregates::{AggregateMembers, AggregateRoots, JoinAggregates, NoAggregates};
 use gpu_kernels::multigrid::independent_set::{IndependentSetBegin, IndependentSetDecide, IndependentSetNearest};
@@ -10,7 +10,7 @@ use host::memory::Buffer;
 use super::super::graph::Graph;
 use super::Aggregates;
 
-/// As the aggregates on the host, with the same numbers. Takes 20 bytes a node beside the result.
+/// Makes the same aggregates as the host, with the same numbers. Takes 20 bytes per node besides the result.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -20,7 +20,7 @@ pub(super) fn aggregate<K: KernelExecutor>(
 ) -> Result<Aggregates<K::Memory>, Error> {
     let mut of_node = executor.unwritten(graph.nodes())?;
     let kernel = NoAggregates { nodes: graph.nodes() as u32, of_node: of_node.global_mut() };
-    // SAFETY: there is an aggregate for each node.
+    // SAFETY: there is one aggregate per node.
     unsafe { launch(executor, executor.device().grid(graph.nodes() as u64), kernel) }?;
     let mut grouping = Grouping { executor, graph, of_node, sizes: executor.unwritten(graph.nodes())?, count: 0 };
     for least in [0, 2] {
@@ -30,7 +30,7 @@ pub(super) fn aggregate<K: KernelExecutor>(
     grouping.joined()
 }
 
-/// Aggregates that are being made.
+/// Aggregates under construction.
 struct Grouping<'a, K: KernelExecutor> {
     executor: &'a K,
     graph: &'a Graph<K::Memory>,
@@ -38,12 +38,12 @@ struct Grouping<'a, K: KernelExecutor> {
     of_node: Array<K, u32>,
     /// The number of nodes of each aggregate.
     sizes: Array<K, u32>,
-    /// How many aggregates there are.
+    /// Number of aggregates so far.
     count: u32,
 }
 
 impl<K: KernelExecutor> Grouping<'_, K> {
-    /// The states of all nodes when none is undecided any more.
+    /// Computes the states of all nodes, none of them undecided.
     fn independent_set(&self) -> Result<Array<K, u64>, Error> {
         let Self { executor, graph, ref of_node, .. } = *self;
         let nodes = graph.nodes() as u32;
@@ -57,7 +57,7 @@ impl<K: KernelExecutor> Grouping<'_, K> {
             states: states.global_mut(),
             nearest: nearest.global_mut(),
         };
-        // SAFETY: the graph is valid, and the arrays have an element for each node.
+        // SAFETY: the graph is valid, and the arrays have one element per node.
         unsafe { launch(executor, executor.device().grid(nodes.into()), kernel) }?;
         let lanes = graph.lanes();
         let grid = executor.device().grid(u64::from(nodes) * u64::from(lanes));
@@ -72,7 +72,7 @@ impl<K: KernelExecutor> Grouping<'_, K> {
                 states: states.global(),
                 nearest: nearest.global_mut(),
             };
-            // SAFETY: as above; the lanes are a power of two up to 32, and blocks are whole warps.
+            // SAFETY: as above; the lanes are a power of two up to 32, and blocks consist of whole warps.
             unsafe { launch(executor, grid, nearest_to) }?;
             let decide = IndependentSetDecide {
                 nodes,
@@ -93,7 +93,7 @@ impl<K: KernelExecutor> Grouping<'_, K> {
         Ok(states)
     }
 
-    /// Makes an aggregate of each node of the set and its neighbours that are in none, if there are at least `least`.
+    /// Makes an aggregate of each node of the set and its unassigned neighbours, if there are at least `least` of those.
     fn found(&mut self, states: &Array<K, u64>, least: u32) -> Result<(), Error> {
         let Self { executor, graph, of_node, sizes, count } = self;
         let nodes = graph.nodes() as u32;
@@ -109,7 +109,7 @@ impl<K: KernelExecutor> Grouping<'_, K> {
             of_node: of_node.global(),
             roots: roots.global_mut(),
         };
-        // SAFETY: the graph is valid, and the arrays have an element for each node.
+        // SAFETY: the graph is valid, and the arrays have one element per node.
         unsafe { launch(*executor, grid, kernel) }?;
         let scan = Scan::new(*executor, &roots)?;
         let numbers = scan.offsets_of::<u32>(1)?;
@@ -123,15 +123,15 @@ impl<K: KernelExecutor> Grouping<'_, K> {
             of_node: of_node.global_mut(),
             sizes: sizes.global_mut(),
         };
-        // SAFETY: as above; a graph is the same both ways. Roots are of an independent set, and so were in no aggregate, and no
-        // two are within two steps over candidates: those are all nodes in no aggregate that have neighbours, which a node
-        // on the way has. Each aggregate has a root of its own, so all of them are no more than the nodes.
+        // SAFETY: as above; the graph is symmetric. Roots are from an independent set, so they were in no aggregate, and no
+        // two are within two steps over candidates. Candidates are all nodes in no aggregate that have neighbours, as any
+        // node between two roots has. Each aggregate has its own root, so there are at most as many as nodes.
         unsafe { launch(*executor, grid, kernel) }?;
         *count += scan.total() as u32;
         Ok(())
     }
 
-    /// Puts what is left in the aggregates next to it.
+    /// Adds the remaining nodes to neighbouring aggregates.
     fn joined(self) -> Result<Aggregates<K::Memory>, Error> {
         let Self { executor, graph, of_node: before, sizes, count } = self;
         let (nodes, lanes) = (graph.nodes() as u32, graph.lanes());
@@ -146,8 +146,8 @@ impl<K: KernelExecutor> Grouping<'_, K> {
             of_node: of_node.global_mut(),
         };
         let grid = executor.device().grid(u64::from(nodes) * u64::from(lanes));
-        // SAFETY: the graph is valid, the arrays have an element for each node, and each aggregate has got its size; the lanes
-        // are a power of two up to 32, and blocks are whole warps.
+        // SAFETY: the graph is valid, the arrays have one element per node, and each aggregate has its size; the lanes are
+        // a power of two up to 32, and blocks consist of whole warps.
         unsafe { launch(executor, grid, kernel) }?;
         Ok(Aggregates { count: count as usize, of_node })
     }

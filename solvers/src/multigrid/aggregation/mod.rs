@@ -1,4 +1,4 @@
-//! Aggregates of nodes by independent sets of distance 2.
+//! Aggregates of nodes by distance-2 independent sets.
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
@@ -13,20 +13,20 @@ use host::memory::{HostMemory, Memory};
 
 use super::graph::Graph;
 
-/// The aggregate of a node without neighbours: none.
+/// Marks a node without neighbours, which is in no aggregate.
 pub(super) const NONE: u32 = aggregates::NONE;
 
 /// A partition of the nodes that have neighbours.
 pub(super) struct Aggregates<M: Memory = HostMemory> {
     pub(super) count: usize,
-    /// The aggregate of each node, or [`NONE`]. Kernels rely on it that there are no others.
+    /// The aggregate of each node, or [`NONE`]. Kernels rely on there being no other values.
     pub(super) of_node: M::Buffer<u32>,
 }
 
-/// Aggregates in two phases (Kelley & Rajamanickam 2022, algorithm 3): a root and all its neighbours, for the roots of an
-/// independent set of distance 2; the same once more among the nodes that are left, for roots with at least two
-/// neighbours there; what is then left joins the aggregate that most of its neighbours are in. The same on every executor.
-/// O(connections) for each of about ten rounds.
+/// Aggregates in two phases (Kelley & Rajamanickam 2022, algorithm 3). First, each root of a distance-2 independent set
+/// forms an aggregate with all its neighbours. The second phase repeats this among the remaining nodes, for roots with at
+/// least two neighbours there. Nodes that then remain join the aggregate of most of their neighbours. The result is the
+/// same on every executor. O(connections) for each of about ten rounds.
 pub(super) struct Aggregate;
 
 impl Operation for Aggregate {

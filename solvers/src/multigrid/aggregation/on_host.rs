@@ -9,10 +9,10 @@ use super::super::AT_ONCE;
 use super::super::graph::Graph;
 use super::{Aggregates, NONE};
 
-/// Aggregates in two phases (Kelley & Rajamanickam 2022, algorithm 3): a root and all its neighbours, for the roots of an
-/// independent set of distance 2; the same once more among the nodes that are left, for roots with at least two
-/// neighbours there; what is then left joins the aggregate that most of its neighbours are in. O(connections) for each of
-/// about ten rounds.
+/// Aggregates in two phases (Kelley & Rajamanickam 2022, algorithm 3). First, each root of a distance-2 independent set
+/// forms an aggregate with all its neighbours. The second phase repeats this among the remaining nodes, for roots with at
+/// least two neighbours there. Nodes that then remain join the aggregate of most of their neighbours. O(connections) for
+/// each of about ten rounds.
 ///
 /// # Errors
 /// When memory runs out.
@@ -36,7 +36,7 @@ pub(super) fn aggregate(graph: &Graph) -> Result<Aggregates, Error> {
     Ok(Aggregates { count, of_node })
 }
 
-/// Makes an aggregate of each root and its neighbours that are in none, if there are at least `least`.
+/// Makes an aggregate of each root and its unassigned neighbours, if there are at least `least` of those.
 fn found(graph: &Graph, roots: &[bool], least: usize, count: &mut usize, of_node: &mut [u32]) {
     for root in (0..roots.len()).filter(|&node| roots[node]) {
         let free = |&&node: &&u32| of_node[node as usize] == NONE;
@@ -53,7 +53,7 @@ fn found(graph: &Graph, roots: &[bool], least: usize, count: &mut usize, of_node
     }
 }
 
-/// The aggregate that most neighbours are in; of several the smallest, and of those the first.
+/// Returns the aggregate of most neighbours; of several, the smallest, and of those the first.
 fn closest(neighbours: &[u32], of_node: &[u32], sizes: &[u32]) -> u32 {
     let mut best = (0, 0, NONE);
     for &neighbour in neighbours {
@@ -71,8 +71,8 @@ fn closest(neighbours: &[u32], of_node: &[u32], sizes: &[u32]) -> u32 {
     best.2
 }
 
-/// A maximal set of candidates of which no two are within two steps over candidates (Bell, Dalton & Olson 2012,
-/// algorithm 5, with new priorities in each round as Kelley & Rajamanickam take them).
+/// Returns a maximal set of candidates, no two within two steps over candidates (Bell, Dalton & Olson 2012, algorithm 5,
+/// with new priorities in each round, as in Kelley & Rajamanickam).
 fn independent_set(graph: &Graph, candidates: &[bool]) -> Result<Vec<bool>, Error> {
     let nodes = graph.nodes();
     let mut states = parallel::map(nodes, AT_ONCE, &|node| if candidates[node] { INSIDE - 1 } else { OUTSIDE })?;
@@ -86,7 +86,7 @@ fn independent_set(graph: &Graph, candidates: &[bool]) -> Result<Vec<bool>, Erro
                 }
             }
         });
-        // What is next to a node of the set stays next to it.
+        // A neighbour of a node of the set remains one.
         let largest = |values: &[u64], node: usize| {
             let neighbours = graph.of(node).iter().filter(|&&other| candidates[other as usize]);
             neighbours.fold(values[node], |largest, &other| largest.max(values[other as usize]))
@@ -123,7 +123,7 @@ mod tests {
     use super::super::super::strength::StrongConnections;
     use super::*;
 
-    /// A grid with connections to the four nearest nodes, and a node beside it.
+    /// A grid with connections to the four nearest nodes, and an isolated node.
     fn grid(width: usize) -> Graph {
         let nodes = width * width + 1;
         let (mut rows, mut columns) = (vec![], vec![]);

@@ -1,4 +1,4 @@
-//! Aggregates by kernels are those on the host. Not under Miri, for there are no lanes.
+//! Aggregates by kernels equal those on the host. Not under Miri, which has no lanes.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use host::executor::{Cpu, Emulated, Executor};
 use super::super::graph::Graph;
 use super::{Aggregate, NONE};
 
-/// The graph of these connections, each both ways.
+/// The graph of these connections, made symmetric.
 fn graph(nodes: usize, connections: impl IntoIterator<Item = (usize, usize)>) -> Graph {
     let mut rows = vec![BTreeSet::new(); nodes];
     for (one, other) in connections.into_iter().filter(|(one, other)| one != other) {
@@ -23,7 +23,7 @@ fn graph(nodes: usize, connections: impl IntoIterator<Item = (usize, usize)>) ->
     Graph { offsets, neighbours: rows.into_iter().flatten().collect() }
 }
 
-/// Random connections among this many nodes, the last seven of which have none.
+/// Random connections among `nodes` nodes, and seven more nodes without any.
 fn random(nodes: usize, connections: usize, seed: u64) -> Graph {
     let mut state = seed;
     let mut number = || {
@@ -34,7 +34,7 @@ fn random(nodes: usize, connections: usize, seed: u64) -> Graph {
     graph(nodes + 7, connections)
 }
 
-/// Points that are connected to the four or the eight nearest ones.
+/// Points connected to the four or the eight nearest ones.
 fn grid(width: usize, corners: bool) -> Graph {
     let near = move |point: usize| {
         let (x, y) = (point % width, point / width);

@@ -11,7 +11,7 @@ use host::real::Scalar;
 use super::{Divisor, InverseDiagonal, no_inverse};
 use crate::preconditioner::shown;
 
-/// What [`InvertDiagonal`](super::InvertDiagonal) does: a thread goes through a row. Takes 8 bytes a row besides.
+/// [`InvertDiagonal`](super::InvertDiagonal) by kernels, one thread per row. Takes 8 additional bytes per row.
 pub(super) fn inverse_diagonal<W: Scalar<Real = f64, Wide = W>, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<W, K::Memory>,
@@ -33,7 +33,8 @@ pub(super) fn inverse_diagonal<W: Scalar<Real = f64, Wide = W>, K: KernelExecuto
         failures: failures.global_mut(),
         has_signs: has_signs.global_mut(),
     };
-    // SAFETY: the matrix is valid, and none has 2^31 rows; the other arrays have an element for each, and `has_signs` a 0.
+    // SAFETY: the matrix is valid and has less than 2^31 rows; the other arrays have an element per row, and `has_signs` a
+    // 0.
     unsafe { launch(executor, executor.device().grid(rows as u64), kernel) }?;
     match largest(executor, &failures)? {
         0 => Ok(InverseDiagonal {
@@ -56,7 +57,7 @@ mod tests {
     use super::super::on_host;
     use super::*;
 
-    /// Both ways give the same bits, or the same error, which is returned.
+    /// Checks that both implementations return the same bits, or the same error, which is returned.
     fn check<W: Scalar<Real = f64, Wide = W>>(matrix: &Csr<W>) -> [String; 2] {
         [Divisor::Diagonal, Divisor::RowSum].map(|divisor| {
             let expected = on_host::inverse_diagonal(matrix, divisor);
@@ -84,7 +85,7 @@ mod tests {
             let mut matrix = random::<f64>(300, seed, 1.0);
             assert_eq!(check(&matrix), ["", ""]);
             assert_eq!(check(&random::<Complex<f64>>(300, seed, 1.0)), ["", ""]);
-            // Rows of zeros that are stored.
+            // Rows of stored zeros.
             matrix.values_mut().iter_mut().take(100).for_each(|value| *value = 0.0);
             check(&matrix);
             // All without a sign.
@@ -96,11 +97,11 @@ mod tests {
     #[test]
     fn the_first_row_without_an_inverse_is_told() {
         for seed in 0..5 {
-            // Many rows have no entry on the diagonal.
+            // Many rows have no diagonal entry.
             let messages = check(&random::<f64>(300, seed, 0.5));
             assert!(messages[0].contains("row"), "{messages:?}");
             check(&random::<Complex<f64>>(300, seed, 0.5));
-            // Entries whose inverses are no numbers, or whose sums are none.
+            // Entries whose inverses or sums are not finite.
             for strange in [f64::NAN, f64::INFINITY, 1e-320, 1e300] {
                 let mut matrix = random::<f64>(300, seed, 1.0);
                 let place = mixed(seed) as usize % matrix.nnz();
@@ -114,7 +115,7 @@ mod tests {
         }
     }
 
-    /// As [`check`], for bounds that may be no numbers.
+    /// Like [`check`], for bounds that may not be finite.
     fn check_strange<W: Scalar<Real = f64, Wide = W>>(matrix: &Csr<W>) {
         for divisor in [Divisor::Diagonal, Divisor::RowSum] {
             let shown = |result: Result<InverseDiagonal<W>, Error>| match result {

@@ -1,4 +1,4 @@
-//! What the diagonal of a level's matrix is like.
+//! The inverse diagonal of a level's matrix.
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
@@ -12,7 +12,7 @@ use host::format::Csr;
 use host::memory::{HostMemory, Memory};
 use host::real::Scalar;
 
-/// What the smoother divides the rows by.
+/// The smoother's divisor of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Divisor {
     /// The diagonal element.
@@ -23,12 +23,12 @@ pub(super) enum Divisor {
 
 /// The inverse of a level's diagonal.
 pub(super) struct InverseDiagonal<W: Scalar, M: Memory = HostMemory> {
-    /// One over the divisor; 0 for a row of zeros, which no step changes.
+    /// One over the divisor; 0 for a row of zeros, which the steps leave unchanged.
     pub(super) elements: M::Buffer<W>,
-    /// The largest sum of magnitudes of a row that is multiplied with its element: no eigenvalue is larger (Gershgorin).
-    /// Rounded up to 32 bits, the same on every executor; a NaN where one is.
+    /// The largest product of a row's sum of magnitudes and its element: an upper bound of the eigenvalues (Gershgorin).
+    /// Rounded up to 32 bits, the same on every executor; NaN if any product is.
     pub(super) bound: f64,
-    /// Whether no element has a sign or an imaginary part.
+    /// Whether no element has a minus sign or an imaginary part.
     pub(super) positive: bool,
 }
 
@@ -51,7 +51,7 @@ impl<W: Scalar<Real = f64, Wide = W>> Operation for InvertDiagonal<W> {
     }
 }
 
-/// There is no inverse of a diagonal element.
+/// Returns the error for a diagonal element without an inverse.
 fn no_inverse(row: usize, pivot: f64) -> Error {
     let expected = "a finite number other than 0 on each level's diagonal, unless its row is 0";
     Error::Pivot { operation: "multigrid", row, pivot, expected }

@@ -12,7 +12,7 @@ use super::super::AT_ONCE;
 use super::{Divisor, InverseDiagonal, no_inverse};
 use crate::preconditioner::shown;
 
-/// What [`InvertDiagonal`](super::InvertDiagonal) does.
+/// [`InvertDiagonal`](super::InvertDiagonal) on the host.
 pub(super) fn inverse_diagonal<W: Scalar<Real = f64, Wide = W>>(
     matrix: &Csr<W>,
     divisor: Divisor,
@@ -32,8 +32,8 @@ pub(super) fn inverse_diagonal<W: Scalar<Real = f64, Wide = W>>(
         return Err(no_inverse(row, pivot));
     }
     let of_rows = rows.iter().map(|result| result.unwrap_or_default());
-    // Bounds are rounded up to 32 bits because kernels look for the largest number of as many bits. Those of a NaN are
-    // larger than those of all other numbers, which have no signs.
+    // Bounds are rounded up to 32 bits because kernels compute a maximum of 32-bit numbers. The bits of a NaN exceed those
+    // of all other numbers, which have no sign.
     let bound = of_rows.clone().map(|(_, bound)| bound).max().unwrap_or_default();
     Ok(InverseDiagonal {
         bound: f32::from_bits(bound).into(),

@@ -1,4 +1,4 @@
-//! From a coarse level to a fine one.
+//! Prolongations from a coarse level to a fine one.
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
@@ -16,23 +16,24 @@ use super::aggregation::Aggregates;
 use super::graph::{Graph, Nodes};
 use super::near_null_space::Vectors;
 
-/// A vector of which less than this is left once those before it are taken out of it, within an aggregate, is one of them.
+/// Within an aggregate, a vector counts as dependent on the previous ones if less than this share of its norm remains
+/// orthogonal to them.
 const DEPENDENT: f64 = 1e-8;
 
-/// The weight of the smoothing step over one over the largest eigenvalue (Vaněk, Mandel & Brezina 1996, §4).
+/// The weight of the smoothing step, times the inverse of the largest eigenvalue (Vaněk, Mandel & Brezina 1996, §4).
 const WEIGHT: f64 = 4.0 / 3.0;
 
-/// What aggregates make of a level.
+/// The coarse level that aggregates define.
 pub(super) struct Tentative<W: Scalar, M: Memory = HostMemory> {
     /// Constant on the aggregates: its columns are orthonormal.
     pub(super) prolongation: Csr<W, M>,
-    /// The nodes of the coarse level: one for each aggregate.
+    /// The nodes of the coarse level, one per aggregate.
     pub(super) nodes: Nodes<M>,
     pub(super) near_null_space: Vectors<W, M>,
 }
 
 /// The tentative prolongation (Vaněk, Mandel & Brezina 1996, §3): the near-null-space vectors, cut into aggregates and
-/// made orthonormal in each of them, where those that depend on others are left out. O(rows · vectors²).
+/// orthonormalized in each, without those that depend on others. O(rows · vectors²).
 pub(super) struct TentativeProlongation<W>(PhantomData<W>);
 
 impl<W: Scalar<Real = f64>> Operation for TentativeProlongation<W> {
@@ -54,13 +55,13 @@ impl<W: Scalar<Real = f64>> Operation for TentativeProlongation<W> {
     }
 }
 
-/// I − ω / λ D⁻¹ A_F, which smooths the tentative prolongation. A_F is the matrix without weak connections: what they take
-/// from a row, its diagonal gets. The last two operands are the inverse of the diagonal before that, and the largest
-/// eigenvalue λ. Where it made a diagonal element larger, D has the larger one: what it made smaller, perhaps 0, would smooth
-/// too much. Each row of the result has an entry on the diagonal, and its columns are sorted as those of the matrix. O(nnz).
+/// I − ω / λ D⁻¹ A_F, which smooths the tentative prolongation. A_F is the matrix without weak connections, which are added
+/// to the diagonals of their rows. The last two operands are the inverse of the diagonal before that, and the largest
+/// eigenvalue λ. D has the larger diagonal element of before and after: a smaller one, perhaps 0, would smooth too much.
+/// Each row of the result has a diagonal entry, and its columns are sorted like those of the matrix. O(nnz).
 pub(super) struct SmoothingMatrix<W>(PhantomData<W>);
 
-/// What [`SmoothingMatrix`] is made of.
+/// The operands of [`SmoothingMatrix`].
 pub(super) struct SmoothingOperands<'a, W: Scalar, M: Memory> {
     pub(super) matrix: &'a Csr<W, M>,
     pub(super) nodes: &'a Nodes<M>,

@@ -13,8 +13,8 @@ use super::super::graph::{Graph, Nodes};
 use super::super::near_null_space::Vectors;
 use super::{DEPENDENT, Tentative, WEIGHT};
 
-/// The tentative prolongation (Vaněk, Mandel & Brezina 1996, §3): the near-null-space vectors, cut into aggregates and
-/// made orthonormal in each of them, where those that depend on others are left out. O(rows · vectors²) in parallel.
+/// Returns the tentative prolongation (Vaněk, Mandel & Brezina 1996, §3): the near-null-space vectors, cut into aggregates
+/// and orthonormalized in each, without those that depend on others. O(rows · vectors²) in parallel.
 ///
 /// # Errors
 /// When there are too many coarse unknowns, or memory runs out.
@@ -25,7 +25,7 @@ pub(super) fn tentative<W: Scalar<Real = f64>>(
 ) -> Result<Tentative<W>, Error> {
     let vectors = near_null_space.count;
     let members = Members::new(nodes, aggregates)?;
-    // Of each aggregate the rows of the vectors, and after them what makes the vectors orthonormal.
+    // Per aggregate the rows of the vectors, followed by the factor that orthonormalizes them.
     let begin = |aggregate: usize| members.begin(aggregate) + aggregate * vectors;
     let mut parts = zeros::<W>(begin(aggregates.count).saturating_mul(vectors))?;
     let ends = host::memory::collect((0..aggregates.count).map(|aggregate| begin(aggregate + 1) * vectors))?;
@@ -38,7 +38,7 @@ pub(super) fn tentative<W: Scalar<Real = f64>>(
         orthonormalize(basis, factor, vectors);
     });
     let factor = |aggregate: usize| &parts[(begin(aggregate + 1) - vectors) * vectors..][..vectors * vectors];
-    // A vector that is left out has 0 on the factor's diagonal.
+    // An omitted vector has 0 on the factor's diagonal.
     let kept = |aggregate: usize| {
         let factor = factor(aggregate);
         (0..vectors).filter(move |&vector| factor[vector * vectors + vector] != W::ZERO)
@@ -87,17 +87,17 @@ pub(super) fn tentative<W: Scalar<Real = f64>>(
     })
 }
 
-/// The unknowns of each aggregate, one aggregate after the other.
+/// The unknowns of each aggregate, by aggregates.
 struct Members {
     unknowns: Vec<u32>,
-    /// Where each aggregate ends.
+    /// The end of each aggregate.
     ends: Vec<usize>,
-    /// Where each unknown is, if it is in an aggregate.
+    /// The index of each unknown, if it is in an aggregate.
     place: Vec<u32>,
 }
 
 impl Members {
-    /// Where an aggregate begins, and the one before it ends.
+    /// Returns the offset of an aggregate, which is the end of the previous one.
     fn begin(&self, aggregate: usize) -> usize {
         aggregate.checked_sub(1).map_or(0, |before| self.ends[before])
     }
@@ -125,8 +125,8 @@ impl Members {
     }
 }
 
-/// B = Q R for the rows of an aggregate, by modified Gram and Schmidt's method: B becomes Q. A vector that depends on those
-/// before it is left out: it has zeros in Q and a row of zeros in R.
+/// B = Q R for the rows of an aggregate, by the modified Gram-Schmidt method: B becomes Q. A vector that depends on
+/// previous ones is omitted: it has zeros in Q and a row of zeros in R.
 fn orthonormalize<W: Scalar<Real = f64>>(basis: &mut [W], factor: &mut [W], vectors: usize) {
     let norm = |basis: &[W], vector: usize| {
         let squares = basis.chunks_exact(vectors).flat_map(|row| row[vector].parts()).map(|part| part * part);
@@ -134,7 +134,7 @@ fn orthonormalize<W: Scalar<Real = f64>>(basis: &mut [W], factor: &mut [W], vect
     };
     for vector in 0..vectors {
         let whole = norm(basis, vector);
-        // The second time takes out what rounding left the first time.
+        // The second pass removes the rounding errors of the first.
         for _ in 0..2 {
             for before in 0..vector {
                 let product =
@@ -147,7 +147,7 @@ fn orthonormalize<W: Scalar<Real = f64>>(basis: &mut [W], factor: &mut [W], vect
             }
         }
         let left = norm(basis, vector);
-        // Written so that a NaN is left out.
+        // Written so that a NaN is omitted.
         let scale = if left > DEPENDENT * whole { 1.0 / left } else { 0.0 };
         let scale = if scale.is_finite() { scale } else { 0.0 };
         for row in basis.chunks_exact_mut(vectors) {
@@ -159,7 +159,8 @@ fn orthonormalize<W: Scalar<Real = f64>>(basis: &mut [W], factor: &mut [W], vect
     }
 }
 
-/// The matrix without weak connections: what they take from a row, its diagonal gets. Each row has an entry on the diagonal.
+/// Returns the matrix without weak connections, which are added to the diagonals of their rows. Each row has a diagonal
+/// entry.
 ///
 /// # Errors
 /// When memory runs out.
@@ -171,9 +172,9 @@ pub(super) fn filtered<W: Scalar<Real = f64>>(matrix: &Csr<W>, nodes: &Nodes, gr
     keep(matrix, &|row, column| strong(row, column))
 }
 
-/// I − ω / λ D⁻¹ A, which smooths the tentative prolongation, for a [filtered] matrix A, the inverse of the diagonal before it
-/// was filtered, and the largest eigenvalue λ before that. Where filtering made a diagonal element larger, D has the larger
-/// one: what it made smaller, perhaps 0, would smooth too much.
+/// Returns I − ω / λ D⁻¹ A, which smooths the tentative prolongation, for a [filtered] matrix A and, of the matrix before
+/// filtering, the inverse of the diagonal and the largest eigenvalue λ. D has the larger diagonal element of before and
+/// after filtering: a smaller one, perhaps 0, would smooth too much.
 pub(super) fn smoothing<W: Scalar<Real = f64>>(
     matrix: Csr<W>,
     inverse_diagonal: &[W],
@@ -199,7 +200,7 @@ pub(super) fn smoothing<W: Scalar<Real = f64>>(
     Csr::try_new(rows, rows, offsets, columns, values)
 }
 
-/// The entries beside the diagonal that are kept, the diagonal of every row, and on it the sum of what is left out.
+/// Keeps some off-diagonal entries and the diagonal of every row, to which the sum of the dropped entries is added.
 fn keep<W: Scalar<Real = f64>>(matrix: &Csr<W>, kept: &(dyn Fn(usize, u32) -> bool + Sync)) -> Result<Csr<W>, Error> {
     let rows = matrix.rows();
     let beside = |row: usize| matrix.row(row).filter(move |&(column, _)| column as usize != row && kept(row, column));
@@ -292,7 +293,7 @@ mod tests {
         let smoothing = smoothing(kept, &[0.2, 0.5, 0.05], 2.0).unwrap();
         let dense: Vec<Vec<_>> = (0..3).map(|row| smoothing.row(row).collect()).collect();
         let w = 2.0 / 3.0;
-        // Where the diagonal has become larger, that is taken: in row 0.
+        // In row 0 the diagonal has become larger, and the larger one is used.
         let expected = [vec![(0, 1.0 - w), (1, -w / 7.0)], vec![(1, 1.0), (2, -w * 1.5)], vec![(2, 1.0 - w * 0.5)]];
         for ((column, value), (expected_column, expected)) in dense.iter().flatten().zip(expected.iter().flatten()) {
             assert!(column == expected_column && f64::abs(value - expected) < 1e-15);

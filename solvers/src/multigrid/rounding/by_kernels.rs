@@ -7,7 +7,7 @@ use host::kernels::{Array, launch};
 use host::memory::Buffer;
 use host::real::Scalar;
 
-/// What [`Round`](super::Round) does: part by part, one times an array and nothing added to it.
+/// [`Round`](super::Round) by kernels: part by part, 1 times an array plus nothing.
 pub(super) fn rounded<T: Scalar, K: KernelExecutor>(
     executor: &K,
     elements: &Array<K, T::Wide>,
@@ -16,7 +16,7 @@ pub(super) fn rounded<T: Scalar, K: KernelExecutor>(
     let (x, y) = (elements.global_parts(), rounded.global_parts_mut());
     let count = (elements.len() * T::PARTS) as u64;
     let kernel = MixedAxpby { count, alpha: 1.0, x, beta: 0.0, y };
-    // SAFETY: both arrays have as many parts, and y is never read, as it is added 0 times.
+    // SAFETY: both arrays have the same number of parts, and y is never read, as its factor is 0.
     unsafe { launch(executor, executor.device().grid(count), kernel) }?;
     Ok(rounded)
 }

@@ -1,4 +1,4 @@
-//! Levels are made in 64 bits, and used in the type of the matrix.
+//! Conversion of levels from 64 bits, in which they are set up, to the type of the matrix, in which they are used.
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
@@ -14,7 +14,7 @@ use host::memory::{Memory, collect};
 use host::plan::Vector;
 use host::real::Scalar;
 
-/// Elements rounded to the nearest.
+/// Rounds elements to nearest.
 struct Round<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Round<T> {
@@ -33,7 +33,7 @@ impl<T: Scalar> Operation for Round<T> {
     }
 }
 
-/// A vector in the type `T`; the same one, if it has that type.
+/// Returns a vector in the type `T`; unchanged if it has that type.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -50,7 +50,7 @@ pub(super) fn rounded_vector<T: Scalar, E: Executor>(
     }
 }
 
-/// A matrix in the type `T`; the same one, if it has that type.
+/// Returns a matrix in the type `T`; unchanged if it has that type.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.

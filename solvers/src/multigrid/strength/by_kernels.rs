@@ -1,4 +1,4 @@
-//! Connections by kernels. Only their number comes to the host, and what kind of nodes and of pattern there is.
+//! Connections by kernels. The host receives only their number, and the kinds of nodes and pattern.
 
 use cuda_std::Global;
 use gpu_kernels::multigrid::connections::{
@@ -15,8 +15,8 @@ use host::sparse_product::SparseProduct;
 
 use super::super::graph::{Graph, Nodes, lanes};
 
-/// As the connections on the host. Takes 8 bytes an entry, where nodes have several unknowns 12 and the blocks, and where
-/// connections are strong one way only the graph twice more.
+/// Computes the same connections as the host. Takes 8 bytes per entry; if nodes have several unknowns, 12 and the blocks;
+/// if connections are strong in one direction only, two more copies of the graph.
 ///
 /// # Errors
 /// When the nodes are those of another matrix, memory runs out, or the device fails.
@@ -40,7 +40,7 @@ pub(super) fn strong_connections<W: Scalar<Real = f64>, K: KernelExecutor>(
     if is_mutual(executor, &graph)? { Ok(graph) } else { with_transpose(executor, graph) }
 }
 
-/// The square of the magnitude of each entry.
+/// Returns the squared magnitude of each entry.
 pub(super) fn entry_squares<W: Scalar<Real = f64>, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<W, K::Memory>,
@@ -58,7 +58,7 @@ pub(super) fn entry_squares<W: Scalar<Real = f64>, K: KernelExecutor>(
     Ok(squares)
 }
 
-/// Whether each node has one unknown: there may be as many, some nodes having none.
+/// Returns whether each node has one unknown. Equal numbers do not suffice, as nodes may be empty.
 fn are_unknowns<K: KernelExecutor>(executor: &K, nodes: &Nodes<K::Memory>) -> Result<bool, Error> {
     if !nodes.are_unknowns() {
         return Ok(false);
@@ -66,14 +66,14 @@ fn are_unknowns<K: KernelExecutor>(executor: &K, nodes: &Nodes<K::Memory>) -> Re
     let unknowns = nodes.len() as u32;
     let mut found = executor.zeros(1)?;
     let kernel = UnknownsBesideNodes { unknowns, of_unknown: nodes.of_unknown.global(), found: found.global_mut() };
-    // SAFETY: there is a node for each unknown, of which there are as many as nodes, and one flag.
+    // SAFETY: there is a node for each unknown, equally many of both, and one flag.
     unsafe { launch(executor, executor.device().grid(unknowns.into()), kernel) }?;
     Ok(one_number::<K, u32>(executor, &found)? == 0)
 }
 
-/// The square of the Frobenius norm of each block: the product of a matrix that adds up the rows of a node's unknowns, and the
-/// matrix of the squares of entries, whose columns are the nodes. It adds up in the order of unknowns and, of each, of entries,
-/// as the host does.
+/// Returns the squared Frobenius norm of each block: the product of a matrix that adds up the rows of a node's unknowns and
+/// the matrix of squared entries, whose columns are the nodes. It adds up in the order of unknowns and, for each, of
+/// entries, as the host does.
 pub(super) fn blocks<W: Scalar<Real = f64>, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<W, K::Memory>,
@@ -85,11 +85,11 @@ pub(super) fn blocks<W: Scalar<Real = f64>, K: KernelExecutor>(
     let mut ones = executor.unwritten(unknowns)?;
     let kernel =
         UnknownsOfNodes { unknowns: unknowns as u32, columns: columns.global_mut(), values: ones.global_mut() };
-    // SAFETY: both arrays have an element for each unknown.
+    // SAFETY: both arrays have one element per unknown.
     unsafe { launch(executor, executor.device().grid(unknowns as u64), kernel) }?;
     let first = Offsets::Narrow(executor.duplicate(&nodes.first)?);
-    // SAFETY: nodes begin where those before them end, the first at 0, and the last one ends with the unknowns; the columns
-    // count up to their number.
+    // SAFETY: each node begins where the previous one ends, the first at 0, and the last one ends at the number of
+    // unknowns; the columns count up to that number.
     let sums = unsafe { csr_unchecked(nodes.len(), unknowns, first, columns, ones) };
     let count = matrix.nnz() as u64;
     let mut columns = executor.unwritten(matrix.nnz())?;
@@ -102,12 +102,12 @@ pub(super) fn blocks<W: Scalar<Real = f64>, K: KernelExecutor>(
     // SAFETY: the matrix is valid, and each of its columns has a node.
     unsafe { launch(executor, executor.device().grid(count), kernel) }?;
     let offsets = matrix.row_offsets().duplicate(executor)?;
-    // SAFETY: the offsets are those of a valid matrix of as many rows and entries, and the columns are nodes.
+    // SAFETY: the offsets are those of a valid matrix with the same number of rows and entries, and the columns are nodes.
     let squares = unsafe { csr_unchecked(unknowns, nodes.len(), offsets, columns, squares) };
     Ok(SparseProduct::new(executor, &sums, &squares)?.into_matrix())
 }
 
-/// The strong ones of all connections of a valid square matrix.
+/// Returns the strong connections of a valid square matrix.
 fn strong<K: KernelExecutor>(
     executor: &K,
     nodes: usize,
@@ -119,19 +119,19 @@ fn strong<K: KernelExecutor>(
     let lanes = lanes(nodes, columns.len());
     let grid = executor.device().grid(nodes as u64 * u64::from(lanes));
     let (nodes, columns, squares) = (nodes as u32, columns.global(), squares.global());
-    // Without a threshold, nothing is compared with them.
+    // Without a threshold, `largest` is not needed.
     let mut largest = executor.unwritten(if threshold > 0.0 { nodes as usize } else { 0 })?;
     if threshold > 0.0 {
         let kernel = LargestSquares { nodes, lanes, offsets, columns, squares, largest: largest.global_mut() };
-        // SAFETY: the matrix is valid, by the caller, and has as many rows as `largest` has elements; the lanes are a power of
-        // two up to 32, and blocks are whole warps.
+        // SAFETY: the caller ensures that the matrix is valid; it has as many rows as `largest` has elements; the lanes are
+        // a power of two up to 32, and blocks consist of whole warps.
         unsafe { launch(executor, grid, kernel) }?;
     }
     let largest = largest.global();
     let mut lengths = executor.unwritten(nodes as usize)?;
     let kernel =
         StrongLengths { nodes, lanes, threshold, offsets, columns, squares, largest, lengths: lengths.global_mut() };
-    // SAFETY: as above, and there is a length for each node.
+    // SAFETY: as above, and there is one length per node.
     unsafe { launch(executor, grid, kernel) }?;
     let scan = Scan::new(executor, &lengths)?;
     let begins = scan.offsets_of(1)?;
@@ -147,12 +147,12 @@ fn strong<K: KernelExecutor>(
         begins: begins.global(),
         neighbours: neighbours.global_mut(),
     };
-    // SAFETY: as above, and the lengths were counted so.
+    // SAFETY: as above, and the lengths were counted in the same way.
     unsafe { launch(executor, grid, kernel) }?;
     Ok(Graph { offsets: begins, neighbours })
 }
 
-/// Whether each node is a neighbour of all its neighbours.
+/// Returns whether each node is a neighbour of all its neighbours.
 fn is_mutual<K: KernelExecutor>(executor: &K, graph: &Graph<K::Memory>) -> Result<bool, Error> {
     let (nodes, lanes) = (graph.nodes() as u32, graph.lanes());
     let mut found = executor.zeros(1)?;
@@ -164,18 +164,18 @@ fn is_mutual<K: KernelExecutor>(executor: &K, graph: &Graph<K::Memory>) -> Resul
         found: found.global_mut(),
     };
     let grid = executor.device().grid(u64::from(nodes) * u64::from(lanes));
-    // SAFETY: the graph is that of some entries of a valid matrix, and there is one flag; the lanes are a power of two up to
-    // 32, and blocks are whole warps.
+    // SAFETY: the graph consists of some entries of a valid matrix, and there is one flag; the lanes are a power of two up
+    // to 32, and blocks consist of whole warps.
     unsafe { launch(executor, grid, kernel) }?;
     Ok(one_number::<K, u32>(executor, &found)? == 0)
 }
 
-/// The graph with each connection both ways.
+/// Returns the graph with each connection in both directions.
 fn with_transpose<K: KernelExecutor>(executor: &K, graph: Graph<K::Memory>) -> Result<Graph<K::Memory>, Error> {
     let nodes = graph.nodes();
     let Graph { offsets, neighbours } = graph;
     let values = executor.zeros::<f32>(neighbours.len())?;
-    // SAFETY: the offsets are the sums of the nodes' numbers of neighbours, which are nodes.
+    // SAFETY: the offsets are the prefix sums of the nodes' numbers of neighbours, which are nodes.
     let own = unsafe { csr_unchecked(nodes, nodes, Offsets::Wide(offsets), neighbours, values) };
     let back = own.transposed_on(executor)?;
     let [of_own, of_back] = [wide(executor, own.row_offsets())?, wide(executor, back.row_offsets())?];
@@ -184,15 +184,15 @@ fn with_transpose<K: KernelExecutor>(executor: &K, graph: Graph<K::Memory>) -> R
     let grid = executor.device().grid(nodes as u64);
     let mut lengths = executor.unwritten(nodes)?;
     let kernel = BothLengths { nodes: nodes as u32, offsets, neighbours, lengths: lengths.global_mut() };
-    // SAFETY: both graphs are valid, a matrix has fewer than 2^32 rows, of which the last one's number is less than the largest
-    // of 32 bits, and there is a length for each node.
+    // SAFETY: both graphs are valid, a matrix has fewer than 2^32 rows, so that the last row's number is less than the
+    // largest 32-bit number, and there is one length per node.
     unsafe { launch(executor, grid, kernel) }?;
     let scan = Scan::new(executor, &lengths)?;
     let begins = scan.offsets_of(1)?;
     let mut all = executor.unwritten(scan.total() as usize)?;
     let kernel =
         BothColumns { nodes: nodes as u32, offsets, neighbours, begins: begins.global(), all: all.global_mut() };
-    // SAFETY: as above, and the lengths were counted so.
+    // SAFETY: as above, and the lengths were counted in the same way.
     unsafe { launch(executor, grid, kernel) }?;
     Ok(Graph { offsets: begins, neighbours: all })
 }

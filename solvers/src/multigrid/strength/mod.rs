@@ -1,4 +1,4 @@
-//! Which nodes are strongly connected.
+//! Strong connections between nodes.
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
@@ -16,8 +16,9 @@ use host::real::Scalar;
 
 use super::graph::{Graph, Nodes};
 
-/// The graph of strong connections of a matrix with sorted rows: [`Multigrid::strength`](super::Multigrid::strength), the last
-/// operand, says what they are. A connection that is strong one way is one both ways. O(nnz).
+/// The graph of strong connections of a matrix with sorted rows, as defined at
+/// [`Multigrid::strength`](super::Multigrid::strength), the last operand. Connections that are strong in one direction
+/// count in both. O(nnz).
 pub(super) struct StrongConnections<W>(PhantomData<W>);
 
 impl<W: Scalar<Real = f64>> Operation for StrongConnections<W> {

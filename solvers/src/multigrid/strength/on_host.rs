@@ -13,7 +13,7 @@ use super::super::graph::{Graph, Nodes};
 /// Appends the columns and values of a node to a row.
 type PutRow<'a, V> = dyn Fn(usize, &mut Vec<(u32, V)>) -> Result<(), Error> + Sync + 'a;
 
-/// Rows that chunks of nodes have put together.
+/// Rows assembled by chunks of nodes.
 struct Rows<V> {
     lengths: Vec<u32>,
     columns: Vec<u32>,
@@ -21,7 +21,7 @@ struct Rows<V> {
 }
 
 impl<V: Copy + Default + Send + Sync> Rows<V> {
-    /// The rows of all nodes.
+    /// Collects the rows of all nodes.
     ///
     /// # Errors
     /// When memory runs out.
@@ -60,8 +60,8 @@ impl<V: Copy + Default + Send + Sync> Rows<V> {
     }
 }
 
-/// The graph of strong connections: [`Multigrid::strength`](super::Multigrid::strength) says what they are. A connection
-/// that is strong one way is one both ways. O(nnz) in parallel.
+/// Returns the graph of strong connections, as defined at [`Multigrid::strength`](super::Multigrid::strength). Connections
+/// that are strong in one direction count in both. O(nnz) in parallel.
 ///
 /// # Errors
 /// When memory runs out.
@@ -103,7 +103,7 @@ pub(super) fn strong_connections<W: Scalar<Real = f64>>(
     })?)
 }
 
-/// The square of the Frobenius norm of each block beside the diagonal that is not 0.
+/// Returns the squared Frobenius norm of each nonzero off-diagonal block.
 pub(super) fn blocks<W: Scalar<Real = f64>>(matrix: &Csr<W>, nodes: &Nodes) -> Result<Csr<f64>, Error> {
     let rows = Rows::collect(nodes.len(), &|node, row| {
         for unknown in nodes.unknowns(node) {
@@ -129,14 +129,14 @@ pub(super) fn blocks<W: Scalar<Real = f64>>(matrix: &Csr<W>, nodes: &Nodes) -> R
     Csr::try_new(nodes.len(), nodes.len(), offsets, rows.columns, rows.values)
 }
 
-/// Appends at most this many entries.
+/// Appends at most `most` entries.
 fn put<V>(row: &mut Vec<(u32, V)>, most: usize, entries: impl Iterator<Item = (u32, V)>) -> Result<(), Error> {
     reserve(row, most)?;
     row.extend(entries);
     Ok(())
 }
 
-/// The graph with all connections the other way.
+/// Returns the graph with all connections reversed.
 fn transposed(graph: &Graph) -> Result<Graph, Error> {
     let ones = filled(graph.neighbours.len(), f32::ONE)?;
     let (offsets, columns) = (copy(&graph.offsets)?, copy(&graph.neighbours)?);
@@ -146,7 +146,7 @@ fn transposed(graph: &Graph) -> Result<Graph, Error> {
     Ok(Graph { offsets: offsets_of(&lengths)?, neighbours })
 }
 
-/// Where rows of these lengths begin, and where the last one ends.
+/// Returns the offset of each row of these lengths, and the end of the last one.
 fn offsets_of(lengths: &[u32]) -> Result<Vec<u64>, Error> {
     let mut offsets = with_capacity(lengths.len() + 1)?;
     let mut end = 0;
@@ -158,7 +158,7 @@ fn offsets_of(lengths: &[u32]) -> Result<Vec<u64>, Error> {
     Ok(offsets)
 }
 
-/// The graph of some rows.
+/// Returns the graph of some rows.
 fn graph_of(rows: Rows<()>) -> Result<Graph, Error> {
     Ok(Graph { offsets: offsets_of(&rows.lengths)?, neighbours: rows.columns })
 }

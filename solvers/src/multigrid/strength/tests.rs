@@ -1,4 +1,4 @@
-//! Connections by kernels are those on the host. Not under Miri, for there are no lanes.
+//! Connections by kernels equal those on the host. Not under Miri, which has no lanes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use host::real::Scalar;
 use super::super::graph::Nodes;
 use super::{StrongConnections, by_kernels, on_host};
 
-/// Numbers that come in the same order every time.
+/// A reproducible sequence of numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -20,7 +20,7 @@ impl Numbers {
         ((self.0 >> 33) % u64::from(end)) as u32
     }
 
-    /// Of any sign and of several orders of magnitude; now and then one that is not regular.
+    /// A number of any sign and of several orders of magnitude; now and then an irregular one.
     fn value(&mut self) -> f64 {
         match self.below(40) {
             0 => 0.0,
@@ -32,7 +32,7 @@ impl Numbers {
     }
 }
 
-/// A matrix of about this many random entries a row, every fifth of which has none, on a symmetric pattern or on none.
+/// A matrix with about `a_row` random entries per row, except every fifth, with or without a symmetric pattern.
 fn random<W: Scalar<Real = f64>>(rows: usize, a_row: usize, symmetric: bool, seed: u64) -> Csr<W> {
     let mut numbers = Numbers(seed);
     let mut entries = BTreeMap::new();
@@ -86,7 +86,7 @@ fn check<W: Scalar<Real = f64>>(matrix: &Csr<W>, first: &[u32]) {
     }
 }
 
-/// Where nodes of these sizes, one after the other, begin, and where the last one ends.
+/// The offset of each node of these sizes, and the end of the last one.
 fn nodes_of(sizes: &[u32], unknowns: usize) -> Vec<u32> {
     let (mut first, mut end) = (vec![0], 0);
     for size in sizes.iter().cycle() {

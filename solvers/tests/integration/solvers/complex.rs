@@ -30,7 +30,7 @@ fn the_cpu_solves_complex_systems() {
     check_complex_methods::<C128, _>(&Cpu::new());
 }
 
-/// The kernels of real numbers, and products with complex matrices.
+/// With kernels for real numbers, and products with complex matrices.
 #[test]
 fn the_emulator_solves_complex_systems() {
     fn check<T: Scalar>(executor: &Emulated) {
@@ -68,13 +68,13 @@ fn complex_preconditioners_get_new_values() {
     check_new_complex_values::<C64, _>(&Emulated::new(5));
 }
 
-/// The matrix with these on its diagonal.
+/// The diagonal matrix of these values.
 fn diagonal(values: &[C128]) -> Csr<C128> {
     let places: Vec<u32> = (0..values.len() as u32).collect();
     Csr::try_from_triplets(values.len(), values.len(), &places, &places, values).unwrap()
 }
 
-/// Coefficients are complex: over the real numbers it would take twice as many iterations.
+/// Coefficients are complex: real ones would take twice as many iterations.
 #[test]
 fn a_matrix_with_three_complex_eigenvalues_takes_three_iterations() {
     fn check<M: Method<C128, Cpu>>(method: M, eigenvalues: [C128; 3]) {
@@ -93,7 +93,7 @@ fn a_matrix_with_three_complex_eigenvalues_takes_three_iterations() {
     check(Gmres { cycle: CYCLE }, complex);
 }
 
-/// A cycle ends with x, also where it ends early, and the next one begins with the residual of that.
+/// A cycle ends with a complete x, even if it ends early, and the next one starts with its residual.
 #[test]
 fn gmres_goes_on_after_a_cycle_of_complex_numbers() {
     let matrix = complex_convection::<C128>(&[12, 9]);
@@ -132,7 +132,7 @@ fn breakdowns_leave_complex_vectors_as_they_were() {
     check(Cg, [zero, i, -i, zero], "the matrix is not positive definite");
 }
 
-/// In a tridiagonal matrix nothing is left out.
+/// Factors of a tridiagonal matrix omit nothing.
 #[test]
 fn incomplete_factors_of_complex_tridiagonal_matrices_are_complete() {
     let run = |matrix: &Csr<C128>, name: &str| {

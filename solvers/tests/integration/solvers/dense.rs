@@ -50,7 +50,7 @@ fn the_emulator_is_right_with_dense_vectors_on_other_grids() {
     }
 }
 
-/// x · y and the products of two blocks.
+/// x · y, and the products of two blocks.
 fn sums<E: Executor>(executor: &E, x: &[f64], y: &[f64]) -> Vec<f64> {
     let mut space = Space::new(executor, FIRST_SLOT + 7, 6).unwrap();
     let nothing = space.program(&[]).unwrap();
@@ -115,8 +115,8 @@ proptest! {
     }
 }
 
-/// What is given an array to write to may put another in its place, where arrays are vectors of the host: an error, and
-/// nothing is written beyond it.
+/// Closures that write to an array may replace it, where arrays are host vectors: that is an error, and nothing is written
+/// out of bounds.
 fn check_replaced_array<E: Executor<Memory = HostMemory>>(executor: &E) {
     for length in [0, 1, 99, 101] {
         let mut block = Multicolumn::<f64, HostMemory>::from_array(vec![1.0; 100], 50, 2).unwrap();
@@ -150,7 +150,7 @@ fn a_replaced_array_is_an_error() {
     check_replaced_array(&Emulated::new(0));
 }
 
-/// What is given an array to write to may replace it and then panic.
+/// A closure that writes to an array may replace it and then panic.
 #[test]
 fn a_replaced_array_has_no_columns_after_a_panic() {
     let mut block = Multicolumn::<f64, HostMemory>::from_array(vec![1.0; 100], 50, 2).unwrap();
@@ -164,7 +164,7 @@ fn a_replaced_array_has_no_columns_after_a_panic() {
     assert_eq!((block.rows(), block.columns()), (0, 0));
 }
 
-/// Blocks without columns, which can have any number of rows, and columns that a block does not have.
+/// Blocks without columns, which can have any number of rows, and ranges of missing columns.
 fn check_no_columns<E: Executor>(executor: &E) {
     let none = || Multicolumn::<f64, E::Memory>::zeros(executor, usize::MAX, 0).unwrap();
     let (x, mut y) = (none(), none());

@@ -1,4 +1,4 @@
-//! Blocks of vectors, eigenvalues and PageRank on every executor that needs no GPU, and every way in which they end.
+//! Blocks of vectors, eigenvalues and PageRank on every executor that needs no GPU, with all their outcomes.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -118,7 +118,7 @@ fn a_callback_can_stop_the_search_for_eigenvalues() {
 #[test]
 fn eigenvalues_of_what_has_none_to_find() {
     let cpu = Cpu::new();
-    // A x = 0 from the first iteration on.
+    // A x = 0 in the first iteration.
     let mut zero = Plan::with_format(&cpu, diagonal::<f64>(&[0.0; 4]), Format::CSR_SCALAR).unwrap();
     let mut x = vec![3.0, 0.0, 4.0, 0.0];
     let report = power_iteration(&cpu, &mut zero, &mut x, &options::<f64>(), None).unwrap();
@@ -192,7 +192,7 @@ fn bad_calls_for_eigenvalues_are_errors() {
     for weight in [-1.0, f64::INFINITY] {
         let error =
             Pagerank::with_format(&cpu, &graph(weight), Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(error, format!("CSR matrix: row 1, column 0: weight {weight} is not finite and 0 or more"));
+        assert_eq!(error, format!("CSR matrix: row 1, column 0: weight {weight} is not finite and non-negative"));
     }
     let mut pagerank = Pagerank::with_format(&cpu, &graph(1.0), Format::CSR_SCALAR).unwrap();
     for (damping, personalization, message) in [
@@ -202,18 +202,18 @@ fn bad_calls_for_eigenvalues_are_errors() {
         (
             0.5,
             Some(&[1.0, -1.0]),
-            "the personalization is -1, expected finite numbers from 0 on that do not add up to 0",
+            "the personalization is -1, expected finite, non-negative numbers that do not add up to 0",
         ),
         (
             0.5,
             Some(&[0.0, 0.0]),
-            "the personalization is 0 in all, expected finite numbers from 0 on that do not add up to 0",
+            "the personalization is 0 in all, expected finite, non-negative numbers that do not add up to 0",
         ),
     ] {
         let error = pagerank.rank(damping, personalization, &options::<f64>(), None).map(|_| ()).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
-    // The nearest number of 32 bits is 1.
+    // Rounds to 1 in 32 bits.
     let narrow = Csr::<f32>::try_from_triplets(2, 2, &[1], &[0], &[1.0]).unwrap();
     let mut pagerank = Pagerank::with_format(&cpu, &narrow, Format::CSR_SCALAR).unwrap();
     let error = pagerank.rank(1.0 - 1e-9, None, &options::<f32>(), None).map(|_| ()).unwrap_err();

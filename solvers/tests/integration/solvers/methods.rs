@@ -1,4 +1,4 @@
-//! Solvers on every executor that needs no GPU, and every way in which they end.
+//! Solvers on every executor that needs no GPU, with all their outcomes.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::scenarios::solver::{
     laplacian_spectrum, options, relative_residual, solve,
 };
 
-/// The methods, each with the matrices that it is for.
+/// Each method with its kinds of matrices.
 fn check_methods<T: Real, E: Executor>(executor: &E) {
     fn check<T: Real, E: Executor, M: Method<T, E>>(executor: &E, method: M, families: &[Family<T>]) {
         for &family in families {
@@ -33,7 +33,7 @@ fn check_methods<T: Real, E: Executor>(executor: &E) {
     check_chebyshev::<T, E>(executor);
 }
 
-/// Iterations of a cycle of GMRES.
+/// Iterations per cycle of GMRES.
 const CYCLE: u32 = 60;
 
 #[test]
@@ -58,7 +58,7 @@ fn the_emulator_solves_in_float64() {
     check_methods::<f64, _>(&Emulated::new(2));
 }
 
-/// Solves by some method on the CPU: matrix, b, x and options.
+/// Solves by a method on the CPU: matrix, b, x and options.
 type Solve<'a> = &'a dyn Fn(&Csr<f64>, &[f64], &[f64], Options) -> (Report, Vec<f64>);
 
 /// Runs a test with a method.
@@ -70,7 +70,7 @@ fn with<M: Method<f64, Cpu>>(method: M, test: &impl Fn(Solve<'_>)) {
     });
 }
 
-/// Runs a test with each method for definite matrices only.
+/// Runs a test with each method that is only for definite matrices.
 fn with_definite(test: impl Fn(Solve<'_>)) {
     with(Cg, &test);
     with(PipelinedCg, &test);
@@ -167,7 +167,7 @@ fn what_a_method_cannot_go_on_from_is_a_breakdown() {
     assert!((x[0] + 2.0f64).abs() < 1e-12 && (x[1] - 1.0).abs() < 1e-12);
 }
 
-/// A cycle ends with x, and the next one begins with the residual of that, computed anew.
+/// A cycle ends with a complete x, and the next one starts with its recomputed residual.
 #[test]
 fn gmres_goes_on_after_a_cycle() {
     let matrix = convection::<f64>(&[12, 9]);
@@ -347,7 +347,7 @@ fn bad_calls_are_errors() {
     let error = SpectralBounds::estimate(&cpu, endless, None, 5).unwrap_err().to_string();
     assert!(error.starts_with("out of memory: "), "{error}");
 
-    /// [`Cg`], which says that it takes this.
+    /// [`Cg`] that claims to take these resources.
     struct Greedy(Size);
     impl Method<f64, Cpu> for Greedy {
         type Iteration = <Cg as Method<f64, Cpu>>::Iteration;
@@ -361,13 +361,13 @@ fn bad_calls_are_errors() {
         }
     }
     let greedy = |slots, sums, iterations_at_once| refused(Greedy(Size { slots, sums, iterations_at_once }));
-    // Beside 8 slots for all methods and 17 for the history.
+    // Besides 8 slots for all methods and 17 for the history.
     assert_eq!(greedy(u32::MAX, 1, 1), "the number of slots is 4294967320, and the limit is 4294967295");
     assert_eq!(greedy(10, 1, u32::MAX), "the number of slots is 4294967313, and the limit is 4294967295");
     assert!(greedy(10, usize::MAX, 1).starts_with("out of memory: "));
 }
 
-/// Of steps there can be any number, and the spectrum is known when there are as many as rows.
+/// The number of steps is arbitrary; with as many steps as rows, the spectrum is exact.
 #[test]
 fn a_spectrum_takes_a_step_at_least_and_no_more_than_there_are_rows() {
     let cpu = Cpu::new();
@@ -380,7 +380,7 @@ fn a_spectrum_takes_a_step_at_least_and_no_more_than_there_are_rows() {
     assert!((smallest - spectrum[0]).abs() < 1e-10 && (largest - spectrum[11]).abs() < 1e-10, "{smallest}, {largest}");
 }
 
-/// Compositions, closures and matrices do the same as the matrices that they stand for.
+/// Compositions, closures and matrices act like the matrices that they represent.
 #[test]
 fn operators_are_what_they_are_made_of() {
     let cpu = Cpu::new();

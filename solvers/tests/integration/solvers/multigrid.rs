@@ -1,4 +1,4 @@
-//! Multigrid: how fast it converges, hard matrices, and what it refuses.
+//! Multigrid: rate of convergence, hard matrices, and rejected input.
 
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::solver::multigrid::{Multigrid, NearNullSpace};
@@ -24,7 +24,7 @@ fn amg(options: &str) -> PreconditionerName {
     options.parse().unwrap()
 }
 
-/// Solves A x = b from 0.
+/// Solves A x = b, starting from 0.
 fn solve<T: Scalar, E: Executor>(
     executor: &E,
     method: MethodName,
@@ -39,7 +39,7 @@ fn solve<T: Scalar, E: Executor>(
     (report, executor.download(&x).unwrap())
 }
 
-/// Iterations of a method that converges, for a random right-hand side.
+/// The number of iterations of a convergent method, for a random right-hand side.
 #[track_caller]
 fn iterations<T: Scalar>(method: MethodName, matrix: &Csr<T>, options: &str) -> usize {
     let cpu = Cpu::new();
@@ -92,7 +92,7 @@ fn every_option_converges() {
         let count = iterations(MethodName::Cg, &matrix, options);
         assert!(count <= most, "{options}: {count} iterations");
     }
-    // More steps of a smoother take fewer cycles, and so do better cycles.
+    // More steps of a smoother take fewer cycles, as do better cycles.
     let count = |options| iterations(MethodName::Cg, &matrix, options);
     assert!(count("amg:smoother=chebyshev-4") < count("amg:smoother=chebyshev-1"));
     assert!(count("amg:aggregation=plain,cycle=k") < count("amg:aggregation=plain"));
@@ -140,7 +140,7 @@ fn the_levels_are_reported() {
     assert!(jacobi.multigrid_report().is_none());
 }
 
-/// The matrix with more rows and columns, whose entries `entry` gives.
+/// The matrix with `more` additional rows and columns, with the diagonal entries from `entry`.
 fn with_rows(matrix: &Csr<f64>, more: usize, entry: impl Fn(usize) -> Option<f64>) -> Csr<f64> {
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     for row in 0..matrix.rows() {
@@ -173,7 +173,7 @@ fn rows_of_zeros_and_dirichlet_rows() {
         assert_eq!(report.outcome, Outcome::Converged, "{options}: {report:?}");
         assert!(relative_residual(&matrix, &x, &b) <= 1.1e-8, "{options}");
     }
-    // Entries that are stored and 0 connect nothing, and are no rows of their own.
+    // Stored zeros connect nothing, and a row of them counts as a row of zeros.
     let mut zeros = matrix.clone();
     let first = zeros.range(0);
     zeros.values_mut()[first].fill(0.0);
@@ -206,7 +206,7 @@ fn several_components_and_one_unknown() {
     assert!(Preconditioner::new(&cpu, &diagonal::<f64>(&[]), amg("amg")).is_ok());
 }
 
-/// Every row adds up to 0: the constant vector is in the null space.
+/// Every row sums to 0: the constant vector is in the null space.
 #[test]
 fn pure_neumann_problems() {
     let mut matrix = laplacian::<f64>(&[26, 21]);
@@ -228,7 +228,7 @@ fn pure_neumann_problems() {
     }
 }
 
-/// Strong in one direction: a threshold makes aggregates follow it.
+/// Connections are strong in one direction: a threshold makes aggregates follow it.
 #[test]
 fn anisotropic_problems() {
     let (width, weak) = (60, 1e-3);
@@ -258,7 +258,7 @@ fn matrices_that_are_not_symmetric() {
 
 #[test]
 fn complex_matrices() {
-    // Phases that no constant vector follows make poor aggregates, but not wrong ones.
+    // Phases that no constant vector matches make poor aggregates, but not wrong ones.
     let smooth = |matrix: Csr<f64>| {
         let mut matrix = matrix.cast::<Complex<f64>>().unwrap();
         for row in 0..matrix.rows() {
@@ -282,7 +282,7 @@ fn complex_matrices() {
     assert_eq!(k, "the cycle of a complex matrix is k, expected v or w");
 }
 
-/// What cannot be made coarser is smoothed: rows that are connected with nothing, or with everything.
+/// Levels that cannot be made coarser are smoothed: rows that are connected to nothing, or to everything.
 #[test]
 fn levels_that_cannot_be_made_coarser() {
     let apart = diagonal::<f64>(&(0..900).map(|row| 1.0 + f64::from(row % 10)).collect::<Vec<_>>());
@@ -290,7 +290,7 @@ fn levels_that_cannot_be_made_coarser() {
     let preconditioner = Preconditioner::new(&cpu, &apart, amg("amg")).unwrap();
     let report = preconditioner.multigrid_report().unwrap();
     assert_eq!(report.levels.len(), 1);
-    assert_eq!(report.levels[0].coarsest, Some("by smoothing, as it cannot be made coarser"));
+    assert_eq!(report.levels[0].coarsest, Some("by smoothing, because it cannot be coarsened"));
     assert!(iterations(MethodName::Cg, &apart, "amg") <= 20);
     let mut dense = diagonal::<f64>(&[0.0; 0]);
     for (rows, beside) in [(250, -0.5)] {
@@ -308,7 +308,7 @@ fn levels_that_cannot_be_made_coarser() {
     assert!(iterations(MethodName::Cg, &dense, "amg") <= 5);
 }
 
-/// An indefinite matrix ends in an honest breakdown or a right answer, never in a wrong one.
+/// An indefinite matrix results in a breakdown or a correct solution, never in a wrong one.
 #[test]
 fn indefinite_matrices() {
     let matrix = indefinite::<f64>(&[30, 30]);
@@ -320,12 +320,12 @@ fn indefinite_matrices() {
         let residual = relative_residual(&matrix, &x, &b);
         assert!((report.outcome == Outcome::Converged) == (residual <= 1.1e-8), "{method}: {report:?}, {residual}");
     }
-    // A diagonal element that is 0 beside others that are not.
+    // A zero diagonal element in a nonzero row.
     let saddle = Csr::try_from_triplets(2, 2, &[0, 0, 1], &[0, 1, 0], &[1.0, 2.0, 2.0]).unwrap();
     let error = Preconditioner::new(&cpu, &saddle, amg("amg:coarsest=1")).err().unwrap().to_string();
     let expected = "a finite number other than 0 on each level's diagonal, unless its row is 0";
     assert_eq!(error, format!("multigrid: the pivot of row 1 is 0, expected {expected}"));
-    // Nothing is divided by it where the level is solved directly.
+    // A level that is solved directly does not divide by it.
     let mut inverse = Preconditioner::new(&cpu, &saddle, amg("amg")).unwrap();
     let mut z = vec![0.0_f64; 2];
     inverse.apply(1.0, &vec![5.0, 2.0], 0.0, &mut z).unwrap();
@@ -347,7 +347,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(error, "the matrix has 2 rows and 3 columns, expected a square matrix");
 }
 
-/// A grid of velocities with two components and a grid of pressures, which the divergence of velocities connects.
+/// A grid of velocities with two components and a grid of pressures, connected by the divergence of velocities.
 fn stokes(width: usize, stabilization: f64) -> Csr<f64> {
     let cells = width * width;
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
@@ -360,7 +360,7 @@ fn stokes(width: usize, stabilization: f64) -> Csr<f64> {
     for cell in 0..cells {
         for (column, value) in laplacian.row(cell) {
             for component in 0..2 {
-                // Numbered so that the blocks are mixed.
+                // Numbered so that the blocks are interleaved.
                 entry(3 * cell + component, 3 * column as usize + component, value);
             }
         }
@@ -401,7 +401,7 @@ fn apply<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T>, options: &str, r
     executor.download(&z).unwrap()
 }
 
-/// All cycles do on the emulator what they do on the host, the same bits under any schedule.
+/// All cycles on the emulator agree with the host, and have the same bits under any schedule.
 #[test]
 fn the_emulator_visits_the_same_levels() {
     let matrix = laplacian::<f64>(&[23, 22]);
@@ -423,7 +423,7 @@ fn the_emulator_visits_the_same_levels() {
     assert!(there.iter().zip(&emulated).all(|(&a, &b)| (a - b).magnitude() <= 1e-5 * largest));
 }
 
-/// M is symmetric and positive definite if A is, as conjugate gradients ask for.
+/// M is symmetric and positive definite if A is, as conjugate gradients require.
 #[test]
 fn the_cycle_is_symmetric() {
     let matrix = laplacian::<f64>(&[19, 18]);

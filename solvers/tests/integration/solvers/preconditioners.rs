@@ -1,4 +1,4 @@
-//! Preconditioners on every executor that needs no GPU, and what they refuse.
+//! Preconditioners on every executor that needs no GPU, and rejected input.
 
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName, PreconditionerOptions};
@@ -51,7 +51,7 @@ fn preconditioners_get_new_values() {
     check_new_values::<f32, _>(&Emulated::new(4));
 }
 
-/// M r of a preconditioner.
+/// M r for a preconditioner.
 fn apply<E: Executor>(executor: &E, matrix: &Csr<f64>, name: PreconditionerName, r: &[f64]) -> Vec<f64> {
     let mut preconditioner = Preconditioner::new(executor, matrix, name).unwrap();
     let (r, mut z) = (executor.upload(r.to_vec()).unwrap(), executor.zeros(r.len()).unwrap());
@@ -94,19 +94,19 @@ fn incomplete_factors_of_a_tridiagonal_matrix_are_complete() {
         let iterations = run(solve_with(&Cpu::new(), &Cg, &matrix, preconditioner, &b));
         let pipelined = run(solve_with(&Cpu::new(), &PipelinedCg, &matrix, preconditioner, &b));
         if name.to_string().contains('-') {
-            // These are not.
+            // These are not exact.
             assert!(iterations.1 > 5, "{name}");
         } else {
             assert_eq!((iterations, pipelined), ((Outcome::Converged, 1), (Outcome::Converged, 1)), "{name}");
         }
     }
-    // As many sweeps as levels but one are exact, too.
+    // One sweep less than there are levels is exact, too.
     let (matrix, r) = (laplacian::<f64>(&[101]), Numbers::new(4).vector(101));
     let [levels, sweeps] = ["ic0", "ic0-sweeps-100"].map(|name| apply(&Cpu::new(), &matrix, name.parse().unwrap(), &r));
     assert!(levels.iter().zip(sweeps).all(|(a, b)| (a - b).abs() < 1e-9 * a.abs().max(1.0)));
 }
 
-/// L Lᵀ, where L has 1 on its diagonal and a number below it: the powers of D⁻¹ N are those of the number.
+/// L Lᵀ, where L has 1 on its diagonal and `below` next to it: the powers of D⁻¹ N are those of `below`.
 fn bidiagonal_squared(rows: u32, below: f64) -> Csr<f64> {
     let mut entries = vec![];
     for row in 0..rows {
@@ -151,9 +151,9 @@ fn sweeps_that_make_the_error_larger_are_refused_before_a_method_stagnates() {
         };
         let before = apply(&mut preconditioner);
         check(preconditioner.update_values(grows.values()).unwrap_err());
-        assert!(apply(&mut preconditioner) == before, "{name}: changed by values that it did not take");
+        assert!(apply(&mut preconditioner) == before, "{name}: changed by values that it refused");
     }
-    // As many as levels but one.
+    // One sweep less than there are levels.
     assert!(Preconditioner::new(&cpu, &grows, "ic0-sweeps-19".parse().unwrap()).is_ok());
 }
 
@@ -186,13 +186,13 @@ fn pivots_that_nothing_can_be_divided_by_are_errors() {
     let positive =
         "expected a finite number greater than 0: a diagonal shift may help if the matrix is positive definite";
     assert_eq!(make(&missing, "ic0", 0.0).unwrap_err(), format!("IC(0): the pivot of row 1 is 0, {positive}"));
-    // The block of rows 0 to 2 has an inverse all the same; that of row 1 alone has none.
+    // The block of rows 0 to 2 is invertible nevertheless; that of row 1 alone is not.
     assert_eq!(make(&missing, "block-jacobi-3", 0.0), Ok(()));
-    let error = format!("block Jacobi: the pivot of row 1 is 0, {not_zero}, as its block must have an inverse");
+    let error = format!("block Jacobi: the pivot of row 1 is 0, {not_zero}, because its block must be invertible");
     assert_eq!(make(&missing, "block-jacobi-1", 0.0).unwrap_err(), error);
     assert_eq!(make(&missing, "ilu0", 1.0), Ok(()));
 
-    // The elimination of row 0 leaves 0, or less, in row 1.
+    // Eliminating row 0 leaves 0 or less in row 1.
     for (element, pivot) in [(1.0, "0"), (0.5, "-0.5")] {
         let singular = matrix(&[(0, 0, 1.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, element), (2, 2, 1.0)]);
         let error = make(&singular, "ic0-sweeps", 0.0).unwrap_err();
@@ -202,9 +202,9 @@ fn pivots_that_nothing_can_be_divided_by_are_errors() {
             assert_eq!(make(&singular, name, 2.0), Ok(()));
         }
     }
-    // Of many blocks without an inverse, the first is named, whatever thread finds another one sooner.
+    // Of many singular blocks, the first is named, whichever a thread finds first.
     let many = diagonal(&(0..5000).map(|row| if row < 7 { 1.0 } else { 0.0 }).collect::<Vec<_>>());
-    let error = format!("block Jacobi: the pivot of row 7 is 0, {not_zero}, as its block must have an inverse");
+    let error = format!("block Jacobi: the pivot of row 7 is 0, {not_zero}, because its block must be invertible");
     assert_eq!(make(&many, "block-jacobi-4", 0.0).unwrap_err(), error);
     for broken in [f64::NAN, f64::INFINITY] {
         let broken = matrix(&[(0, 0, 1.0), (1, 1, 1.0), (2, 2, broken)]);

@@ -1,4 +1,4 @@
-//! Systems whose numbers have no squares: what was once said to be solved and was not.
+//! Systems whose numbers have squares out of range, which were once reported as solved but were not.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn eigenvalues_of_any_size_are_found() {
     check_eigenvalues(&Cpu::new());
 }
 
-/// The system of which it was said that it is solved by x = 0.
+/// A system that was once reported as solved by x = 0.
 #[test]
 fn a_small_right_hand_side_is_not_zero() {
     let cpu = Cpu::new();
@@ -38,7 +38,7 @@ fn a_small_right_hand_side_is_not_zero() {
     assert!((x[0] / 1e-162 - 1.0).abs() < 1e-11 && (x[1] / 1.5e-162 - 1.0).abs() < 1e-11, "{x:?}");
 }
 
-/// Where the solution itself is no number, nothing is said to be solved.
+/// If the solution itself is out of range, no method reports it as solved.
 #[test]
 fn a_solution_beyond_the_range_is_no_solution() {
     let cpu = Cpu::new();
@@ -68,7 +68,7 @@ fn a_callback_hears_of_norms_as_they_are() {
     assert!(report.history[0] > 1e-180 && report.residual_norm <= 1e-185, "{report:?}");
 }
 
-/// The squares of the ends of the spectrum need not be numbers.
+/// The squares of the ends of the spectrum may be out of range.
 #[test]
 fn chebyshev_solves_with_spectra_of_any_size() {
     let cpu = Cpu::new();
@@ -85,7 +85,7 @@ fn chebyshev_solves_with_spectra_of_any_size() {
     }
 }
 
-/// A system that is solved by way of another scale takes the time of the attempt that failed as well.
+/// The time of a rescaled solve includes the failed attempt.
 #[test]
 fn the_time_is_that_of_all_attempts() {
     const OF_PRODUCT: Duration = Duration::from_millis(5);
@@ -102,7 +102,7 @@ fn the_time_is_that_of_all_attempts() {
     let mut x = vec![0.0; 2];
     let report = Solver::new(&cpu, operator).solve(&Cg, &vec![1e-170, 2e-170], &mut x).unwrap();
     assert_eq!((report.outcome, x), (Outcome::Converged, vec![1e-170, 2e-170]));
-    // The last product, which shows what x has lost by its scale, comes after the last attempt.
+    // The last product, which measures the loss of x by scaling, follows the last attempt.
     assert!(calls > 3 && report.elapsed >= OF_PRODUCT * (calls - 1), "{calls} products, {report:?}");
 }
 
@@ -127,7 +127,7 @@ fn refinement_solves_systems_of_any_size() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Powers of two round nothing, so a system solved by way of another scale has the same bits.
+    /// Scaling by powers of two is exact, so a rescaled solve has the same bits.
     #[test]
     fn the_scale_does_not_change_a_bit(exponent in -900i32..900, seed in 0u64..50) {
         let cpu = Cpu::new();

@@ -1,4 +1,4 @@
-//! Refinement on every executor that needs no GPU, and every way in which it ends.
+//! Refinement on every executor that needs no GPU, with all its outcomes.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn limits_end_it_where_they_say() {
     let b = Numbers::new(6).vector(320);
     let run = |options| refine(&Cpu::new(), &Cg, (&matrix, None), &b, options).0;
     let whole = run(refinement_options());
-    // The last iterations are there to be on the safe side of the tolerance.
+    // The last iterations only add a margin to the tolerance.
     for iteration_limit in [0, 1, 50, whole.iterations as u32 * 3 / 4] {
         let report = run(Options { iteration_limit, ..refinement_options() });
         assert_eq!((report.outcome, report.iterations), (Outcome::IterationLimit, iteration_limit as usize));
@@ -97,7 +97,7 @@ fn what_the_method_says_is_the_outcome() {
     assert_eq!(run(&diagonal(&[1.0, 2.0]), &[0.0, 0.0]), Outcome::Converged);
     let no_number = Outcome::Breakdown("a number that is not finite: in b, x or A, or because of an overflow");
     assert_eq!(run(&diagonal(&[1.0, 2.0]), &[f64::NAN, 0.0]), no_number);
-    // 32 bits do not have this element.
+    // This element is out of range in 32 bits.
     assert_eq!(run(&diagonal(&[1.0, 1e60]), &[1.0, 1.0]), no_number);
 }
 

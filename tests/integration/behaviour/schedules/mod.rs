@@ -1,5 +1,5 @@
 //! Every kernel under many schedules of warps and blocks, on grids of several sizes: no fault, no race, right results,
-//! and the same bits under every schedule where the format promises it.
+//! and the same bits under every schedule if the format promises it.
 
 mod others;
 mod products;
@@ -21,23 +21,23 @@ use crate::scenarios::multigrid::{check_levels, check_transposes_there};
 use crate::scenarios::random::emulators;
 use crate::solvers::dense::{check_columns, check_passes, check_programs, check_ranks_in_memory, check_stop};
 
-/// How many schedules each kernel runs under, a quarter of them on each size of grid: 200, unless the environment says
-/// otherwise. With fewer than 36 not every matrix meets every size of grid and conversion.
+/// Number of schedules per kernel, a quarter of them per grid size: 200, unless the environment variable `SCHEDULES` is
+/// set. With fewer than 36, not every matrix meets every grid size and conversion.
 fn schedule_count() -> u64 {
     let count = env::var("SCHEDULES").map_or(200, |text| text.parse().expect("SCHEDULES is a number"));
     assert!(count >= 36, "SCHEDULES is {count}, expected at least 36");
     count
 }
 
-/// Schedules of the complex kernels whose code is that of the real ones.
+/// Number of schedules of the complex kernels that share the code of the real ones.
 const SCHEDULES_OF_TWINS: u64 = 24;
 
-/// Schedules of the kernels with narrow values, which differ from those without in a conversion after each load.
+/// Number of schedules of the kernels with narrow values, which differ from the others by a conversion after each load.
 const SCHEDULES_OF_NARROW: u64 = 8;
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
-/// The entry points of all kernels that a GPU gets.
+/// Entry points of all kernels shipped for GPUs.
 fn entry_points() -> BTreeSet<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gpu-kernels/ptx/warp-spmv-kernels.sm_75.zip");
     let mut archive = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
@@ -46,8 +46,8 @@ fn entry_points() -> BTreeSet<String> {
     families.flat_map(|(_, entries)| entries.split_whitespace()).map(str::to_owned).collect()
 }
 
-/// Whether this is the instance of a conversion, or of a solve with factors, that makes 64-bit offsets where no array had
-/// them: it takes 2^32 entries. The instance with 32-bit ones is the same code.
+/// Whether `entry` is the instance of a conversion, or of a solve with factors, that makes 64-bit offsets though no
+/// array had them: that needs 2^32 entries. The instance with 32-bit offsets is the same code.
 fn is_of_huge_matrices(entry: &str) -> bool {
     const MAKE_OFFSETS: &[&str] = &[
         "add_offsets_",
@@ -65,18 +65,18 @@ fn is_of_huge_matrices(entry: &str) -> bool {
     entry.contains("u64") && MAKE_OFFSETS.iter().any(|kernel| entry.starts_with(kernel))
 }
 
-/// The bits of results by what gave them.
+/// Bits of the results, by the name of the work.
 type Results = BTreeMap<String, Vec<u64>>;
 
 fn bits<T: Scalar>(numbers: &[T]) -> Vec<u64> {
     numbers.iter().flat_map(|number| number.parts()).map(f64::to_bits).collect()
 }
 
-/// Under how many schedules each kernel ran, and how often in all.
+/// Number of schedules and of launches per kernel.
 type Runs = BTreeMap<String, (u64, u64)>;
 
-/// Runs products and conversions under this many schedules, and after those of each what else is to be run under it, whose
-/// results must be the same on the same size of grid.
+/// Runs products and conversions under `schedules` schedules, and `others` under each of them; results must be the same
+/// on grids of the same size.
 fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Results) -> Runs {
     let matrices = matrices::<T>();
     let mut emulators = emulators();
@@ -86,7 +86,7 @@ fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Result
         let size = (schedule % emulators.len() as u64) as usize;
         let emulator = &mut emulators[size];
         emulator.set_seed(schedule);
-        // One matrix with offsets of 32 bits and one with those of 64.
+        // One matrix with 32-bit offsets and one with 64-bit offsets.
         let pair = (schedule / 4) as usize % (matrices.len() / 2);
         for place in [2 * pair, 2 * pair + 1] {
             let results = multiply_all(emulator, &matrices[place], schedule);
@@ -95,7 +95,7 @@ fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Result
             let first = first.entry((size, place)).or_default();
             for (what, bits) in results {
                 let same = first.entry(what.clone()).or_insert_with(|| bits.clone()) == &bits;
-                assert!(same, "{what}: other bits under schedule {schedule} than before");
+                assert!(same, "{what}: the bits changed under schedule {schedule}");
             }
         }
         convert_long_row::<T>(emulator);
@@ -118,12 +118,12 @@ fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Result
     runs
 }
 
-/// Levels of multigrid: they are made in 64 bits, whatever the type.
+/// Builds multigrid levels, in 64 bits whatever the type.
 fn make_levels<T: Scalar>(emulator: &Emulated) -> Results {
     check_levels::<T, _>(emulator).into_iter().map(|(name, z)| (name, bits(&z))).collect()
 }
 
-/// What solvers take of real numbers.
+/// Runs the kernels that solvers use for real numbers.
 fn solve<T: Real>(emulator: &Emulated) -> Results {
     check_passes::<T, _>(emulator);
     check_columns::<T, _>(emulator);
@@ -137,7 +137,7 @@ fn solve<T: Real>(emulator: &Emulated) -> Results {
     results
 }
 
-/// The kernels that real numbers have no twins of.
+/// Runs the complex kernels without a twin for real numbers.
 fn run_conjugates<T: Scalar>() -> Runs {
     let matrices = matrices::<T>();
     let mut emulators = emulators();
@@ -163,12 +163,12 @@ fn run_conjugates<T: Scalar>() -> Runs {
     runs
 }
 
-/// Whether a kernel takes values that are stored narrower than computed with: a part of its name is such as `f64of32`.
+/// Whether a kernel takes values stored narrower than computed with: its name has a part such as `f64of32`.
 fn is_narrow(entry: &str) -> bool {
     entry.split('_').any(|part| part.starts_with(['f', 'c']) && part[1..].contains("of"))
 }
 
-/// Whether a kernel is the same code as one of real numbers.
+/// Whether a kernel shares its code with one for real numbers.
 fn is_twin(entry: &str) -> bool {
     let alone = ["conjugate", "conformance"].iter().any(|name| entry.contains(name));
     (entry.contains("_c32") || entry.contains("_c64")) && !alone
@@ -204,7 +204,7 @@ fn every_kernel_is_right_under_many_schedules() {
         [join(single.join()), join(double.join())].into_iter().chain(complex).collect::<Vec<_>>()
     });
     for (entry, (schedules, launches)) in all.into_iter().flatten() {
-        // Kernels without values run for each type, under the same schedules.
+        // Kernels without values run for every type, under the same schedules.
         let (known, all) = runs.entry(entry).or_default();
         (*known, *all) = (schedules.max(*known), launches + *all);
     }
@@ -228,5 +228,5 @@ fn every_kernel_is_right_under_many_schedules() {
     println!("{twins} more under {SCHEDULES_OF_TWINS}: the same code with complex numbers");
     println!("{narrow} more under {SCHEDULES_OF_NARROW}: the same code with narrow values");
     println!("{} more are the same with 64-bit offsets, for matrices of 2^32 entries", huge.len());
-    assert!(missed.is_empty(), "kernels that no case here runs under enough schedules: {missed:?}");
+    assert!(missed.is_empty(), "kernels that no case runs under enough schedules: {missed:?}");
 }

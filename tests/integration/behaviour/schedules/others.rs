@@ -1,4 +1,4 @@
-//! Kernels that multiply nothing, and what solvers take.
+//! Kernels without products, and kernels of solvers.
 
 use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
@@ -20,7 +20,7 @@ use crate::scenarios::{Numbers, with_rows};
 use crate::solvers::dense::check_sum;
 use crate::solvers::preconditioner::{dominant, names, refine, refinement_options};
 
-/// Preconditioners, with triangular factors of short, longer and long rows.
+/// Applies preconditioners whose triangular factors have short, longer and long rows.
 pub fn precondition<T: Real>(executor: &Emulated) -> Results {
     let mut results = Results::new();
     for each in [1, 6, 60] {
@@ -36,7 +36,7 @@ pub fn precondition<T: Real>(executor: &Emulated) -> Results {
     results
 }
 
-/// What passes from one precision to the other.
+/// Kernels that pass from one precision to the other.
 pub fn refine_once(executor: &Emulated) {
     let matrix = dominant::<f64>(20, 2, true);
     let b = Numbers::new(26).vector(20);
@@ -44,7 +44,7 @@ pub fn refine_once(executor: &Emulated) {
     assert_eq!(report.outcome, Outcome::Converged, "{report:?}");
 }
 
-/// What passes from one precision to the other, to the same: 3 x − y / 2.
+/// The kernel that passes from one precision to the other, here between equal ones: 3 x − y / 2.
 pub fn mix<T: Real>(executor: &Emulated) {
     let numbers: Vec<T> = (0..300).map(|number| T::from_f64(f64::from(number))).collect();
     let x = executor.upload(numbers.clone()).unwrap();
@@ -54,7 +54,7 @@ pub fn mix<T: Real>(executor: &Emulated) {
     assert!(y.iter().zip(0..).all(|(&y, number)| y.to_f64() == 2.5 * f64::from(number)), "{y:?}");
 }
 
-/// What adds to some rows of a product, and to the sum over it: of more rows than a grid has threads.
+/// The kernel that adds to some rows of a product and to the sum over it, with more rows than a grid has threads.
 pub fn add_with_sum<T: Real>(executor: &Emulated) {
     let length = 3000;
     let mut numbers = Numbers::new(37);
@@ -78,20 +78,21 @@ pub fn add_with_sum<T: Real>(executor: &Emulated) {
     check_sum(sum.totals(executor).unwrap()[0], products, T::NAME);
 }
 
-/// What looks for a type that keeps values, and copies elements of a vector.
+/// Kernels that look for a lossless narrow type, copy elements of a vector, add to rows, and store new values at their
+/// places.
 pub fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     let numbers = Numbers::new(33).vector::<T>(700);
     let columns: Vec<u32> = (0..700).collect();
     let matrix = Csr::try_new(1, 700, vec![0_u32, 700], columns.clone(), numbers.clone()).unwrap();
     let options = PlanOptions { values: ValueStorage::Lossless, ..PlanOptions::default() };
     let plan = Plan::with_options(executor, matrix, Format::CSR_SCALAR, options).unwrap();
-    assert!(matches!(plan.matrix(), Matrix::Csr(_)), "no narrow type keeps them");
-    // On a grid of few warps the host finds that out.
+    assert!(matches!(plan.matrix(), Matrix::Csr(_)), "no narrow type is lossless");
+    // On a grid of few warps, the host determines that, so the kernel is launched here.
     let mut losses = executor.unwritten::<u32>(4).unwrap();
     let parts = numbers.global_parts();
     let kernel = Losses { count: parts.length() as u64, values: parts, losses: losses.global_mut() };
     let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
-    // SAFETY: the arrays are as long as the kernel asks for, and outlive the launch.
+    // SAFETY: the arrays have the lengths that the kernel requires, and outlive the launch.
     unsafe { executor.launch(&Launch { grid, call: Call::new(kernel) }) }.unwrap();
     let loses_float32 = if size_of::<T::Real>() == 8 { LOSES_FLOAT32 } else { 0 };
     assert_eq!(losses, [LOSES_FLOAT16 + LOSES_BFLOAT16 + loses_float32; 4]);
@@ -111,7 +112,7 @@ pub fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     let operands = AddOperands { rows: &rows, vectors: 1, alpha: T::ONE, sums: &sums, y: &mut y, sum: None };
     executor.run::<AddToRows<T>>(operands).unwrap();
     assert!(verify(&y, &expected, Format::CSR_SCALAR).unwrap().passed());
-    // New values at their places: of neighbours that lie together, and of entries with a block each.
+    // New values at their places: adjacent ones, and entries with a block each.
     let lengths: Vec<usize> = (0..40).map(|row| row * 7 % 5).collect();
     let neighbours = with_rows::<T>(30, &lengths, &mut Numbers::new(35));
     let diagonal: Vec<u32> = (0..40).map(|block| 8 * block).collect();
@@ -126,18 +127,18 @@ pub fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     }
 }
 
-/// The kernels that multiply nothing.
+/// Runs the kernels without products.
 pub fn run_others(executor: &Emulated) -> Results {
     let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
     let from = vec![1.0; 1024];
     let mut results = Results::new();
     let mut sums = executor.unwritten::<f64>(128).unwrap();
     let read: Call = Call::new(ReadOnly { count: 1024, from: from.global(), sums: sums.global_mut() });
-    // SAFETY: the arrays are as long as the kernel asks for, and outlive the launch.
+    // SAFETY: the arrays have the lengths that the kernel requires, and outlive the launch.
     unsafe { executor.launch(&Launch { grid, call: read }) }.unwrap();
     assert_eq!(sums.iter().sum::<f64>(), 1024.0);
     let gather = Gather { count: 300, sectors: 256, from: from.global(), sums: sums.global_mut() };
-    // SAFETY: `from` has more elements than the kernel gathers from, and both arrays outlive the launch.
+    // SAFETY: `from` has all elements that the kernel gathers from, and both arrays outlive the launch.
     unsafe { executor.launch(&Launch::new(grid, gather)) }.unwrap();
     assert_eq!(sums.iter().sum::<f64>(), 300.0);
     results.insert("conformance".into(), conformance(executor).unwrap());

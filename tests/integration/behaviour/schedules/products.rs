@@ -1,4 +1,4 @@
-//! Products and conversions, in every format and every way.
+//! Products and conversions of every kind, in every format.
 
 use warp_spmv::executor::Emulated;
 use warp_spmv::format::{
@@ -15,7 +15,7 @@ use crate::scenarios::sparse_product::check_sparse_product;
 use crate::scenarios::transposed::Which;
 use crate::scenarios::{Numbers, as_stored, factor, plan_within, with_rows, with_wide_offsets};
 
-/// Rows that several warps share, empty ones, columns in no order and some of them twice; more rows than a block has
+/// Rows that several warps share, empty rows, columns in no order and some repeated; more rows than a block has
 /// threads, or so few that most threads have none.
 pub fn matrices<T: Scalar>() -> Vec<Csr<T>> {
     let mut numbers = Numbers::new(21);
@@ -29,8 +29,8 @@ pub fn matrices<T: Scalar>() -> Vec<Csr<T>> {
     narrow.iter().flat_map(|matrix| [matrix.clone(), with_wide_offsets(matrix)]).collect()
 }
 
-/// Whether kernels convert to a format, too, under a schedule. Those for blocks are the same for all sizes, so that a third of
-/// the sizes takes its turn.
+/// Whether kernels also convert to `format` under `schedule`. Kernels for blocks are the same for all sizes, so a third
+/// of the sizes take turns.
 fn is_converted(format: Format, schedule: u64) -> bool {
     let size = match format {
         Format::Bcsr(size) => size,
@@ -40,7 +40,7 @@ fn is_converted(format: Format, schedule: u64) -> bool {
     (size as u64 + schedule / 12).is_multiple_of(3)
 }
 
-/// Multiplies in every format and every way, and converts there and back.
+/// Runs every kind of product in every format, and converts to the format and back.
 pub fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, schedule: u64) -> Results {
     let mut results = Results::new();
     let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
@@ -78,7 +78,7 @@ pub fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, schedule: u
         }
         let back = plan.into_matrix().into_csr_on(executor).unwrap_or_else(|e| panic!("{format}: {e}"));
         let mut stored = as_stored(matrix, format);
-        // CMRS has the entries of a strip by column, and a row of it in that order.
+        // CMRS orders the entries of a strip by column, and hence those of a row.
         let mut sorted = back.clone();
         for matrix in [&mut stored, &mut sorted] {
             matrix.sort_rows().unwrap();
@@ -90,8 +90,8 @@ pub fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, schedule: u
     results
 }
 
-/// Enough vectors one after the other to be moved first, and enough side by side for a lane to have two: each of X is x, and
-/// each of Y is y.
+/// Multiplies enough column-major vectors to be rearranged first, and enough row-major ones for a lane to have two:
+/// each of X is x, and each of Y is y.
 fn multiply_many<T: Scalar>(
     executor: &Emulated,
     matrix: &Csr<T>,
@@ -119,10 +119,10 @@ fn multiply_many<T: Scalar>(
     }
 }
 
-/// Products with an epilogue in every format that has a kernel for it, and in one that has none.
+/// Multiplies with an epilogue in every format that has a kernel for it, and in one that has none.
 pub fn multiply_fused<T: Real>(executor: &Emulated) -> Results {
     let (mut results, mut numbers) = (Results::new(), Numbers::new(34));
-    // So few that all such formats do, few, and more than there are threads.
+    // So few that all such formats fuse, few, and more than threads.
     for rows in [2, 20, 300] {
         let lengths: Vec<usize> = (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect();
         let matrix = with_rows::<T>(40, &lengths, &mut numbers);
@@ -137,7 +137,7 @@ pub fn multiply_fused<T: Real>(executor: &Emulated) -> Results {
     results
 }
 
-/// y ← α Aᵀ x + β y, and the same with Aᴴ.
+/// Computes y ← α Aᵀ x + β y, and the same with Aᴴ.
 pub fn multiply_transposes<T: Scalar>(plan: &Plan<T, Emulated>, matrix: &Csr<T>, x: &[T], y: &[T]) {
     let (x, format) = (x.to_vec(), plan.format());
     let (alpha, beta) = (factor::<T>(0.75), factor::<T>(-1.5));
@@ -153,7 +153,7 @@ pub fn multiply_transposes<T: Scalar>(plan: &Plan<T, Emulated>, matrix: &Csr<T>,
     }
 }
 
-/// Conversions with parameters that no format of the catalogue has.
+/// Converts with parameters that no format of the catalogue has.
 pub fn convert_otherwise<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) {
     for order in [StripOrder::ByRow, StripOrder::ByColumn] {
         let converted = cmrs::with_height(executor, matrix.clone(), 5, order).unwrap();
@@ -168,7 +168,7 @@ pub fn convert_otherwise<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) {
     assert!(converted == Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap());
 }
 
-/// A row so long that its blocks are found in another way.
+/// Converts a row so long that its blocks are found by another algorithm.
 pub fn convert_long_row<T: Scalar>(executor: &Emulated) {
     let matrix = with_rows::<T>(3000, &[1100, 3], &mut Numbers::new(27));
     let expected = Bcsr::try_from_csr(&matrix, BlockSize::B2x3, UNLIMITED).unwrap();
@@ -177,7 +177,8 @@ pub fn convert_long_row<T: Scalar>(executor: &Emulated) {
     }
 }
 
-/// Matrices with few, some and many blocks in a block row, of whatever size, for which BCSR takes other kernels.
+/// Multiplies matrices with few, some and many blocks per block row, for which BCSR uses different kernels at any block
+/// size.
 pub fn multiply_blocks<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(23);
     for length in [3, 40, 150] {
@@ -186,7 +187,7 @@ pub fn multiply_blocks<T: Scalar>(executor: &Emulated) {
     }
 }
 
-/// Matrices with few and with many rows for the device, for which ELL and SELL-P take other kernels.
+/// Multiplies matrices with few and many rows for the device, for which ELL and SELL-P use different kernels.
 pub fn multiply_few_and_many_rows<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(28);
     for rows in [20, 1100] {
@@ -196,7 +197,8 @@ pub fn multiply_few_and_many_rows<T: Scalar>(executor: &Emulated) {
     }
 }
 
-/// Few and many tiles for the device: blocks of csr-tiled arrive, or another launch adds up what they share.
+/// Multiplies with few and many tiles for the device: blocks of csr-tiled arrive, or another launch adds up the rows
+/// that they share.
 pub fn multiply_few_and_many_tiles<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(30);
     for lengths in [vec![5, 1000, 0, 3, 430], vec![4000, 0, 4200, 3]] {
@@ -207,8 +209,8 @@ pub fn multiply_few_and_many_tiles<T: Scalar>(executor: &Emulated) {
     }
 }
 
-/// Products of sparse matrices: with tables for lanes of a warp and for a block, and, where there is little shared memory,
-/// with bits for each column; where columns repeat in rows of the right matrix, and where they do not.
+/// Multiplies sparse matrices with tables per group of lanes and per block, and, with little shared memory, with one
+/// bit per column; with and without repeated columns in rows of the right matrix.
 pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(36);
     let left = with_rows::<T>(9, &[2, 0, 9, 1, 40, 3], &mut numbers);
@@ -234,8 +236,8 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
     }
 }
 
-/// Multiplies with values in every type that is narrower than `T`, in every format that can, and compares with the same
-/// values as they are.
+/// Multiplies with values in every type narrower than `T`, in every format that supports it, and compares with the same
+/// values stored in `T`.
 pub fn multiply_narrow<T: Scalar>(executor: &Emulated, patterns: &[Csr<T>]) {
     let mut numbers = Numbers::new(32);
     let few_and_many_rows = [20, 1100].map(|rows: usize| (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect());
@@ -244,7 +246,7 @@ pub fn multiply_narrow<T: Scalar>(executor: &Emulated, patterns: &[Csr<T>]) {
     let others: Vec<_> = others.map(|lengths| with_rows::<T>(60, lengths, &mut numbers)).collect();
     let blocks = [3, 40, 150].map(|length| with_rows::<T>(3000, &[length; 2], &mut numbers));
     let wide: Vec<_> = others[2..].iter().map(with_wide_offsets).collect();
-    // What others differ in, apart from small matrices, is their number of rows or of tiles.
+    // Apart from small matrices, other formats distinguish only numbers of rows or of tiles.
     let any: fn(&Format) -> bool = |format| !matches!(format, Format::Bcsr(_) | Format::Bellpack(_));
     let by_blocks: fn(&Format) -> bool = |format| matches!(format, Format::Bcsr(_) | Format::Bellpack(_));
     let by_rows: fn(&Format) -> bool = |format| matches!(format, Format::Ell(_) | Format::SellP(_));
@@ -253,7 +255,7 @@ pub fn multiply_narrow<T: Scalar>(executor: &Emulated, patterns: &[Csr<T>]) {
     let patterns = patterns.chain(others[..2].iter().map(|pattern| (pattern, by_rows)));
     let patterns = patterns.chain(blocks.iter().map(|pattern| (pattern, by_blocks)));
     for (pattern, is_for_it) in patterns.chain(others[2..].iter().chain(&wide).map(|pattern| (pattern, by_tiles))) {
-        // Of entries that are added up, the sum need not be in the type.
+        // The sum of duplicates need not be representable in the narrow type.
         let mut once = pattern.clone();
         once.sort_rows().unwrap();
         once.sum_duplicates().unwrap();
@@ -277,12 +279,12 @@ pub fn multiply_narrow<T: Scalar>(executor: &Emulated, patterns: &[Csr<T>]) {
     }
 }
 
-/// A plan for a matrix that was converted on the host, where only the product counts.
+/// Returns a plan for a matrix converted on the host, for checks of the product alone.
 fn plan<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, format: Format) -> Plan<T, Emulated> {
     plan_within(UNLIMITED, executor, matrix, format).unwrap_or_else(|e| panic!("{format}: {e}"))
 }
 
-/// Multiplies in those formats of the catalogue that are `chosen`.
+/// Multiplies in the formats of the catalogue that are `chosen`.
 fn multiply_in<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, chosen: impl Fn(&Format) -> bool) {
     let x = Numbers::new(29).vector::<T>(matrix.columns());
     let expected = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()]).unwrap();
@@ -294,7 +296,7 @@ fn multiply_in<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, chosen: impl Fn(
     }
 }
 
-/// CMRS with 64-bit offsets, which conversions make of 2^32 entries only, multiplied and converted back.
+/// Multiplies CMRS with 64-bit offsets, which conversions make only for 2^32 entries, and converts it back.
 pub fn multiply_wide<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) {
     let x = Numbers::new(24).vector::<T>(matrix.columns());
     let expected = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()]).unwrap();

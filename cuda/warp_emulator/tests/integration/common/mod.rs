@@ -1,10 +1,10 @@
-//! What the tests of several files need.
+//! Helpers shared by several test files.
 
 use std::cell::RefCell;
 
 use warp_emulator::{Emulator, Fault, Grid, position};
 
-/// One block of so many threads.
+/// A grid of one block with `threads_per_block` threads.
 pub fn block_of(threads_per_block: u32) -> Grid {
     Grid { blocks: 1, threads_per_block, shared_bytes: 0 }
 }
@@ -15,7 +15,7 @@ pub fn thread_in_grid() -> usize {
     (position.block * position.threads_per_block + position.thread) as usize
 }
 
-/// Runs `lane` and returns what it returned for each thread of the grid.
+/// Runs `lane` and returns its result for each thread of the grid.
 pub fn results<T: Clone>(emulator: &Emulator, grid: Grid, lane: impl Fn() -> T) -> Vec<T> {
     let threads = (grid.blocks * grid.threads_per_block) as usize;
     let results = RefCell::new(vec![None; threads]);
@@ -30,7 +30,7 @@ pub fn results<T: Clone>(emulator: &Emulator, grid: Grid, lane: impl Fn() -> T) 
     results.into_inner().into_iter().map(|result| result.expect("a thread did not run")).collect()
 }
 
-/// Runs `lane` with several seeds, and returns the fault that all of them must find.
+/// Runs `lane` with several seeds, and returns the fault, which must be the same for all of them.
 pub fn fault(grid: Grid, lane: impl Fn()) -> Fault {
     let mut emulator = Emulator::new(0);
     let mut found: Option<Fault> = None;

@@ -1,7 +1,7 @@
-//! CSR on the CPU. Threads share rows by their entries, and three loops over rows give the same bits.
+//! CSR on the CPU. Threads share the rows by number of entries, and three loops over rows give the same bits.
 //!
-//! The order of additions depends on a row's length alone, not on the loop, the threads or the processor: whole groups
-//! of eight entries go to eight sums, which become four, and what is left goes to these four in turn.
+//! The order of additions depends only on a row's length, not on the loop, the threads or the processor: whole groups
+//! of eight entries go to eight sums, which become four, and the remaining entries go to these four in turn.
 
 mod surprise;
 #[cfg(test)]
@@ -18,35 +18,35 @@ use crate::spmv::lanes::each_lane;
 use crate::spmv::on_cpu::{READ_AHEAD_FROM, WORK_ALONE, WORK_AT_ONCE, prefetch};
 use surprise::surprise;
 
-/// The work of a row besides its entries, in entries.
+/// The work per row besides its entries, in entries.
 const ROW_WORK: usize = 4;
 
-/// Rows that the same loop multiplies.
+/// Rows that are multiplied by the same loop.
 const ROWS_AT_ONCE: usize = 512;
 
-/// Rows among these whose lengths are looked at to choose it.
+/// Rows of these whose lengths are sampled to choose the loop.
 const ROWS_LOOKED_AT: usize = 32;
 
-/// Bits of surprise in the lengths of a matrix's rows up to which a processor learns them by heart, when it multiplies
-/// time and again, and then foresees the jumps at the ends of rows.
+/// Bits of surprise in the row lengths of a matrix up to which a processor memorizes them over repeated products, and
+/// then predicts the branches at the ends of rows.
 const LEARNT_BITS: f32 = 72.0 * 1024.0;
 
-/// Rows of a matrix up to which their lengths are not looked at: they are learnt, and looking takes a part of the time.
+/// Largest number of rows whose lengths are not sampled: they are memorized, and sampling takes its share of the time.
 const FEW_ROWS: usize = 1 << 13;
 
-/// Entries to read ahead, which is farther than a page: processors do not go on to the next page by themselves.
+/// Entries to read ahead, which is farther than a page: processors do not prefetch across pages on their own.
 const READ_AHEAD: usize = 1024;
 
-/// The largest mean length of rows for which it is worth multiplying more than there is to avoid a branch.
+/// Largest mean row length for which it pays to multiply beyond a row's end to avoid a branch.
 const LONGEST_SURPRISING: usize = 32;
 
-/// The largest length of rows for which there is a loop of its own.
+/// Largest row length with an unrolled loop.
 const LONGEST_UNROLLED: usize = 9;
 
-/// Bits that are kept of entries of a row, and then of others.
+/// Bits kept of products inside a row, then of those beyond it.
 const KEPT: [u64; 8] = [u64::MAX, u64::MAX, u64::MAX, u64::MAX, 0, 0, 0, 0];
 
-/// The longest chain of additions that the product of a row of `length` entries goes through.
+/// Returns the longest chain of additions in the product of a row of `length` entries.
 pub(crate) fn longest_chain(length: usize) -> usize {
     (length / 8 + 5).min(length)
 }
@@ -72,12 +72,12 @@ fn multiply<V: StoredAs<T>, T: Scalar, O: Index + Sync>(
     let columns = matrix.column_indices().as_slice();
     assert!(x.len() == matrix.columns() && y.len() == matrix.rows(), "operands are checked before");
     assert!(values.stored.len() == columns.len(), "each entry has a value");
-    // What the unsafe code below relies on: `Csr::try_new` has checked that the offsets ascend to the length of both
-    // arrays, and that every column is below `columns`, which is the length of x; conversions and copies keep that, and
-    // only this crate can change the arrays. All `offsets` below are a part of those of the matrix.
+    // The unsafe code below relies on this: `Csr::try_new` has checked that the offsets ascend to the length of both
+    // arrays, and that every column is below `columns`, which is the length of x; conversions and copies preserve that,
+    // and only this crate can change the arrays. All `offsets` below are part of those of the matrix.
     let few = y.len() <= FEW_ROWS;
     if few && columns.len() <= WORK_ALONE && beta == T::ZERO {
-        // The shortest way: it may be all new to the caches.
+        // The shortest path, for data that may not be cached.
         return Multiplication::<V, T, false> { columns, values, x, alpha, beta, learnt: true }.rows(offsets, y);
     }
     let learnt = few || surprise(offsets) <= LEARNT_BITS;
@@ -88,25 +88,25 @@ fn multiply<V: StoredAs<T>, T: Scalar, O: Index + Sync>(
     }
 }
 
-/// How many rows are as long as the one before.
+/// Counts the rows that are as long as the row before.
 fn alike<O: Index>(offsets: &[O]) -> usize {
     let length = |row: &[O]| row[1].widen() - row[0].widen();
     offsets.windows(3).filter(|rows| length(&rows[1..]) == length(&rows[..2])).count()
 }
 
-/// What all rows have in common. The arrays are those of a valid matrix and of a vector that fits it.
+/// Data common to all rows. The arrays are those of a valid matrix and of a vector that fits it.
 struct Multiplication<'a, V, T, const READS_AHEAD: bool> {
     columns: &'a [u32],
     values: HostValues<'a, V, T>,
     x: &'a [T],
     alpha: T,
     beta: T,
-    /// Whether the lengths of rows are soon no surprise.
+    /// Whether the row lengths soon become predictable.
     learnt: bool,
 }
 
 impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T, READS_AHEAD> {
-    /// Multiplies all rows, whose offsets are one more than elements of y: in parallel, where that pays.
+    /// Multiplies all rows, in parallel where that pays. There is one more offset than elements of y.
     fn all<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let work = self.columns.len() + y.len() * ROW_WORK;
         if work <= WORK_ALONE || parallel::threads() == 1 {
@@ -116,7 +116,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// Multiplies the rows of these offsets, [`ROWS_AT_ONCE`] after the others.
+    /// Multiplies the rows of these offsets, [`ROWS_AT_ONCE`] at a time.
     fn alone<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let parts = y.chunks_mut(ROWS_AT_ONCE).enumerate();
         parts.for_each(|(part, y)| self.multiply(&offsets[part * ROWS_AT_ONCE..][..y.len() + 1], y));
@@ -129,7 +129,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         if work <= WORK_AT_ONCE || y.len() == 1 {
             return self.alone(offsets, y);
         }
-        // The first row, but not 0, that has half of the work before it.
+        // The first row other than 0 with half of the work before it.
         let (mut low, mut high) = (1, y.len() - 1);
         while low < high {
             let middle = (low + high) / 2;
@@ -148,7 +148,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         if self.beta == T::ZERO { self.scaled_products(offsets, y) } else { self.multiply_and_add(offsets, y) }
     }
 
-    /// The same with β, in a function of its own for the room that it takes.
+    /// Multiplies with any β; a separate function because of its stack space.
     #[inline(never)]
     fn multiply_and_add<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let mut products = [T::ZERO; ROWS_AT_ONCE];
@@ -158,7 +158,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// α times the products of these rows with x, by the loop that suits them.
+    /// Computes α times the products of these rows with x, with the loop that suits them.
     fn scaled_products<O: Index + Sync>(&self, offsets: &[O], products: &mut [T]) {
         let looked_at = &offsets[..offsets.len().min(ROWS_LOOKED_AT + 1)];
         let rows = looked_at.len() - 1;
@@ -173,7 +173,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// Rows of any lengths.
+    /// Multiplies rows of any lengths.
     #[inline(never)]
     fn rows<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let mut begin = offsets[0].widen() as usize;
@@ -183,7 +183,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// Short rows whose lengths cannot be foreseen.
+    /// Multiplies short rows of unpredictable lengths.
     #[inline(never)]
     fn surprising_rows<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let mut begin = offsets[0].widen() as usize;
@@ -193,7 +193,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// Short rows many of which are as long as the one before: without a loop over their entries.
+    /// Multiplies short rows, many of them as long as the one before, without a loop over their entries.
     #[inline(never)]
     fn regular_rows<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let mut first = 0;
@@ -218,7 +218,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// The rows from the first on that have `LENGTH` entries: how many there are.
+    /// Multiplies the leading rows that have `LENGTH` entries; returns their number.
     #[inline(always)]
     fn run<O: Index + Sync, const LENGTH: usize>(&self, offsets: &[O], y: &mut [T]) -> usize {
         let mut begin = offsets[0].widen() as usize;
@@ -232,7 +232,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         y.len()
     }
 
-    /// The product of the entries of a row with x.
+    /// Returns the product of a row's entries with x.
     #[inline(always)]
     fn row(&self, begin: usize, end: usize) -> T {
         if end - begin < 8 {
@@ -243,8 +243,8 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// Four sums with up to seven entries that are left. Each number of them has its own way, in single numbers: four
-    /// products side by side, and masks for those too many, took a third more.
+    /// Adds up to seven remaining entries to four sums. Each count has its own branch, in scalar arithmetic: four
+    /// products side by side, with masks for the surplus ones, took a third longer.
     #[inline(always)]
     fn rest(&self, [mut a, mut b, mut c, mut d]: [T; 4], place: usize, end: usize) -> T {
         self.read_ahead(place);
@@ -273,13 +273,13 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         sum_of([a, b, c, d])
     }
 
-    /// The same where the length could not be foreseen: without a branch for the last eight.
+    /// Same as [`row`](Self::row) for an unpredictable length: without a branch for the last eight entries.
     #[inline(always)]
     fn surprising_row(&self, begin: usize, end: usize) -> T {
         if self.columns.len() < end + 8 {
             return self.last_row(begin, end);
         }
-        // A branch, which is foreseen where no rows or all are longer; for short rows it spares sums of nothing.
+        // This branch is predictable where no row or every row is longer; for short rows it avoids empty sums.
         if end - begin <= 8 {
             self.surprising_rest(empty_sums(), begin, end)
         } else {
@@ -288,7 +288,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// Four sums with up to eight entries that are left.
+    /// Adds up to eight remaining entries to four sums.
     #[inline(always)]
     fn surprising_rest(&self, mut sums: [T; 4], place: usize, end: usize) -> T {
         self.read_ahead(place);
@@ -297,7 +297,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         sum_of(sums)
     }
 
-    /// The same for `LENGTH` entries, at most [`LONGEST_UNROLLED`].
+    /// Same as [`row`](Self::row) for `LENGTH` entries, at most [`LONGEST_UNROLLED`].
     #[inline(always)]
     fn row_of<const LENGTH: usize>(&self, begin: usize) -> T {
         self.read_ahead(begin);
@@ -309,13 +309,14 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         sum_of(sums)
     }
 
-    /// The same where not enough entries follow to take whole groups.
+    /// Same as [`row`](Self::row), where too few entries follow to take whole groups.
     #[cold]
     fn last_row(&self, begin: usize, end: usize) -> T {
         self.row(begin, end)
     }
 
-    /// The whole groups of eight entries of a row, which has one at least, in four sums, and where they end.
+    /// Sums a row's whole groups of eight entries, at least one, into four sums; returns these and where the groups
+    /// end.
     #[inline(always)]
     fn eights(&self, begin: usize, end: usize) -> ([T; 4], usize) {
         self.read_ahead(begin);
@@ -331,11 +332,11 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         (each_lane(|lane| sums[lane] + sums[lane + 4]), place)
     }
 
-    /// The products of `N` entries, from `place` on, with x.
+    /// Returns the products of `N` entries, from `place` on, with x.
     #[inline(always)]
     fn products<const N: usize>(&self, place: usize) -> [T; N] {
         debug_assert!(place + N <= self.columns.len());
-        // SAFETY: callers take no entry at or behind the end of the last row, so both arrays have them, and columns are
+        // SAFETY: callers take no entry at or beyond the end of the last row, so both arrays have them, and columns are
         // below the length of x: the function `multiply` says where that is checked.
         unsafe {
             let columns = &*self.columns.as_ptr().add(place).cast::<[u32; N]>();
@@ -345,7 +346,7 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         }
     }
 
-    /// Asks for entries that will be multiplied soon.
+    /// Prefetches entries that will be multiplied soon.
     #[inline(always)]
     fn read_ahead(&self, place: usize) {
         if READS_AHEAD {
@@ -362,8 +363,8 @@ fn add<T: Scalar, const N: usize>(sums: &mut [T; N], products: [T; N]) {
     }
 }
 
-/// What the first products are added to. One sum that is never -0 is enough that the sum of all four is not, so that
-/// the signs of the others' zeros do not matter; and -0 changes no product: the compiler leaves that addition out.
+/// Returns the initial sums. One sum that is never -0 suffices to keep the total from being -0, so the signs of the
+/// other zeros do not matter; and adding -0 changes no product, so the compiler omits that addition.
 #[inline(always)]
 fn empty_sums<T: Scalar>() -> [T; 4] {
     let nothing = T::ZERO * (T::ZERO - T::ONE);
@@ -375,8 +376,8 @@ fn sum_of<T: Scalar>([a, b, c, d]: [T; 4]) -> T {
     (a + c) + (b + d)
 }
 
-/// The first `count` products, and +0 for the others, which follow the row: that changes no sum but the sign of a zero,
-/// which does not matter. By bits, because the compiler would make branches of a choice.
+/// Keeps the first `count` products and replaces the others, which lie beyond the row, with +0: that changes only the
+/// sign of zero sums, which does not matter. Bitwise, because the compiler would turn a choice into branches.
 #[inline(always)]
 fn keep<T: Scalar>(products: [T; 4], count: usize) -> [T; 4] {
     let kept = &KEPT[4 - count.min(4)..];

@@ -1,17 +1,17 @@
-//! How well a processor can foresee where rows end.
+//! Predictability of the ends of rows for a processor.
 
 use cuda_std::Index;
 
-/// Places of a matrix that are looked at to foretell the surprise.
+/// Samples of a matrix's rows.
 const PLACES: usize = 8;
 
-/// Rows that are looked at in each.
+/// Rows per sample.
 const ROWS_AT_A_PLACE: usize = 64;
 
-/// Bits of surprise in the lengths of all rows, by those in some places.
+/// Estimates the bits of surprise in the lengths of all rows from samples.
 pub(super) fn surprise<O: Index>(offsets: &[O]) -> f32 {
     let places = offsets.chunks(offsets.len().div_ceil(PLACES)).map(|place| &place[..place.len().min(ROWS_AT_A_PLACE)]);
-    // What came last after two lengths: a processor foresees what repeats.
+    // The length last seen after each pair of lengths: a processor predicts what repeats.
     let mut last_after = [0; 64];
     let (mut rows, mut foreseen) = (0, 1);
     for place in places {
@@ -24,7 +24,7 @@ pub(super) fn surprise<O: Index>(offsets: &[O]) -> f32 {
             before = (before * 8 + length % 8) % 64;
         }
     }
-    // Where 2^k lengths are equally frequent and in no order, one in 2^k is as foreseen.
+    // If 2^k lengths are equally frequent and in random order, one in 2^k is predicted.
     offsets.len() as f32 * (rows as f32 / foreseen as f32).log2()
 }
 

@@ -1,9 +1,9 @@
-//! All loops, on any number of threads.
+//! Tests of all loops, on any number of threads.
 
 use super::*;
 use crate::real::Real;
 
-/// Rows of 0 to 33 entries, and some that are as long as the one before; infinity and NaN among the values.
+/// Rows of 0 to 33 entries, some as long as the row before, with infinity and NaN among the values.
 fn matrix<T: Real>(rows: usize) -> Csr<T> {
     let columns = 97;
     let lengths = (0..rows).map(|row| if row % 8 < 4 { row * row % 34 } else { row / 8 % 11 });
@@ -20,7 +20,7 @@ fn matrix<T: Real>(rows: usize) -> Csr<T> {
 }
 
 fn bits<T: Real>(y: &[T]) -> Vec<u64> {
-    // One NaN is like another.
+    // All NaNs count as equal.
     y.iter().map(|y| if y.to_f64().is_nan() { f64::NAN } else { y.to_f64() }.to_bits()).collect()
 }
 
@@ -31,7 +31,7 @@ fn check_loops<T: Real, const READS_AHEAD: bool>() {
     let (columns, values) = (matrix.column_indices(), HostValues::as_they_are(matrix.values()));
     let (alpha, beta) = (T::from_f64(1.5), T::ZERO);
     let rows = Multiplication::<T, T, READS_AHEAD> { columns, values, x: &x, alpha, beta, learnt: false };
-    // The order of additions that the module's documentation tells of.
+    // The order of additions described in the module's documentation.
     let plain = (0..matrix.rows()).map(|row| {
         let products: Vec<T> = matrix.row(row).map(|(column, value)| value * x[column as usize]).collect();
         let (eights, rest) = products.as_chunks::<8>();
@@ -62,7 +62,7 @@ fn check_loops<T: Real, const READS_AHEAD: bool>() {
 fn all_loops_give_the_same_bits() {
     check_loops::<f32, false>();
     check_loops::<f64, true>();
-    // Miri takes long for each.
+    // Each takes long under Miri.
     if !cfg!(miri) {
         check_loops::<f32, true>();
         check_loops::<f64, false>();

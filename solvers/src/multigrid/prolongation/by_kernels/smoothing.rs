@@ -1,4 +1,4 @@
-//! What smooths the tentative prolongation, by kernels.
+//! The smoothing matrix of the tentative prolongation, by kernels.
 
 use gpu_kernels::multigrid::smoothing::{SmoothingEntries, SmoothingLengths};
 use host::error::{Error, check_length, check_square};
@@ -10,9 +10,9 @@ use host::real::Scalar;
 
 use super::super::{SmoothingOperands, WEIGHT};
 
-/// What [`SmoothingMatrix`](super::super::SmoothingMatrix) does: a thread goes through a row, once to count its entries
-/// and to add up its diagonal, and once to write it. Takes 4 bytes and a value a row, and 8 bytes a row for each of two
-/// arrays of offsets.
+/// [`SmoothingMatrix`](super::super::SmoothingMatrix) by kernels, with one thread per row: a first kernel counts the row's
+/// entries and adds up its diagonal, a second one writes it. Takes 4 bytes and a value per row, and 8 bytes per row for
+/// each of two arrays of offsets.
 ///
 /// # Errors
 /// When the operands do not fit each other, a row has 2^32 - 1 entries, memory runs out, or the device fails.
@@ -40,9 +40,9 @@ pub(in super::super) fn smoothing<W: Scalar<Real = f64>, K: KernelExecutor>(
         diagonal: diagonal.global_mut(),
     };
     // SAFETY: the matrix is valid and square, the nodes' unknowns are its rows and the graph's nodes are theirs, as was
-    // checked and as `Nodes` and `Graph` promise; the other arrays have an element for each row.
+    // checked and as `Nodes` and `Graph` guarantee; the other arrays have one element per row.
     unsafe { launch(executor, device.grid(rows as u64), kernel) }?;
-    // A shorter matrix has no such row.
+    // A matrix with fewer entries has no such row.
     if matrix.nnz() >= u32::MAX as usize && largest(executor, &lengths)? == u32::MAX {
         let (value, limit) = (matrix.nnz() as u128, u128::from(u32::MAX) - 1);
         return Err(Error::TooLarge { what: "number of entries of a row", value, limit });
@@ -66,12 +66,12 @@ pub(in super::super) fn smoothing<W: Scalar<Real = f64>, K: KernelExecutor>(
         new_columns: new_columns.global_mut(),
         new_values: new_values.global_mut(),
     };
-    // SAFETY: as for the kernel before, which has counted the entries of the same rows, in none as many as it cannot
-    // count; the offsets are the sums of these, and the new arrays as long as all together.
+    // SAFETY: as for the previous kernel, which has counted the entries of the same rows, none with more than it can count;
+    // the offsets are the prefix sums of these counts, and the new arrays have their total length.
     unsafe { launch(executor, device.grid(rows as u64), kernel) }?;
     drop(new_offsets);
-    // SAFETY: the offsets are those of the entries that the kernel has written, each of them in its row, with a column of
-    // the matrix, which is square, or the number of the row.
+    // SAFETY: the offsets are those of the entries that the kernel has written, each in its row, with a column of the
+    // matrix, which is square, or the number of the row.
     Ok(unsafe { csr_unchecked(rows, rows, scan.offsets(1)?, new_columns, new_values) })
 }
 
@@ -86,7 +86,7 @@ mod tests {
     fn check<W: Scalar<Real = f64>>(matrix: &Csr<W>, node: u32) {
         let nodes = nodes(matrix.rows() as u32, node);
         let graph = graph(matrix, &nodes);
-        // Some rows have 0, and some what is larger or smaller than the inverse of what they get.
+        // Some rows have 0, others more or less than the inverse of their new diagonal.
         let inverse = |row: u64| if mixed(row).is_multiple_of(7) { W::ZERO } else { value::<W>(row) };
         let inverse_diagonal: Vec<W> = (0..matrix.rows() as u64).map(inverse).collect();
         let filtered = on_host::filtered(matrix, &nodes, &graph).unwrap();
@@ -105,7 +105,7 @@ mod tests {
                 check::<f64>(&grid(side), node);
             }
             for seed in 0..4 {
-                // Without entries on the diagonal in half the rows.
+                // Half the rows have no diagonal entry.
                 check::<f64>(&random(301, seed, 0.5), node);
                 check::<Complex<f64>>(&random(301, seed, 0.5), node);
             }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn rows_of_zeros_and_of_repeated_columns_are_the_hosts() {
-        // Not sorted, with a column twice, with an empty row and stored zeros.
+        // Unsorted, with a duplicate column, an empty row and stored zeros.
         let (offsets, columns) = (vec![0u32, 5, 5, 8, 10], vec![3, 0, 3, 2, 0, 0, 1, 3, 3, 2]);
         let values = vec![1.0, 2.0, 3.0, 4.0, 5.0, 0.0, 0.0, 0.0, -1.0, 7.0];
         let matrix = Csr::try_new(4, 4, offsets, columns, values).unwrap();

@@ -16,9 +16,9 @@ use super::super::super::graph::Nodes;
 use super::super::super::near_null_space::{MOST_VECTORS, Vectors};
 use super::super::{DEPENDENT, Tentative};
 
-/// What [`TentativeProlongation`](super::super::TentativeProlongation) does: nodes are sorted by aggregate, a thread makes
-/// the vectors of an aggregate orthonormal, and another one writes a row. Takes the vectors once more, their number
-/// squared for each aggregate, and up to 32 bytes a node and 12 a row.
+/// [`TentativeProlongation`](super::super::TentativeProlongation) by kernels: nodes are sorted by aggregate, one thread
+/// orthonormalizes the vectors of an aggregate, and one thread writes a row. Takes a copy of the vectors, their number
+/// squared per aggregate, and up to 32 bytes per node and 12 per row.
 ///
 /// # Errors
 /// When the operands do not fit each other, there are too many coarse unknowns, memory runs out, or the device fails.
@@ -54,8 +54,8 @@ pub(in super::super) fn tentative<W: Scalar<Real = f64>, K: KernelExecutor>(
         counts: counts.global(),
         lengths: lengths.global_mut(),
     };
-    // SAFETY: `Nodes` and `Aggregates` promise what the kernel asks for, there is an aggregate or none for each node and a
-    // count for each aggregate, and `lengths` has an element for each row.
+    // SAFETY: `Nodes` and `Aggregates` guarantee the kernel's preconditions, each node has an aggregate or none and each
+    // aggregate a count, and `lengths` has one element per row.
     unsafe { launch(executor, grid, kernel) }?;
     let of_rows = Scan::new(executor, &lengths)?;
     let offsets = of_rows.offsets_of::<u64>(1)?;
@@ -75,8 +75,8 @@ pub(in super::super) fn tentative<W: Scalar<Real = f64>, K: KernelExecutor>(
         columns: columns.global_mut(),
         values: values.global_mut(),
     };
-    // SAFETY: as for the lengths, of which the offsets are the sums. `counts` has the number of bits of each of `kept`,
-    // `first` the sums of these, and `basis` a row for each place of an unknown.
+    // SAFETY: as for the lengths, whose prefix sums the offsets are. `counts` has the number of bits of each of `kept`,
+    // `first` their prefix sums, and `basis` one row per slot of an unknown.
     unsafe { launch(executor, grid, kernel) }?;
     drop((offsets, basis));
     let offsets = of_rows.offsets(1)?;
@@ -94,7 +94,7 @@ pub(in super::super) fn tentative<W: Scalar<Real = f64>, K: KernelExecutor>(
         of_unknown: of_unknown.global_mut(),
         elements: elements.global_mut(),
     };
-    // SAFETY: there is a factor for each aggregate, and the new arrays are as long as the counts together say.
+    // SAFETY: there is one factor per aggregate, and the new arrays have the length of the sum of all counts.
     unsafe { launch(executor, executor.device().grid(aggregates.count as u64), kernel) }?;
     Ok(Tentative {
         prolongation,
@@ -103,7 +103,7 @@ pub(in super::super) fn tentative<W: Scalar<Real = f64>, K: KernelExecutor>(
     })
 }
 
-/// A number that rows and columns may have.
+/// Checks that a number is a valid dimension.
 fn dimension(what: &'static str, value: u64) -> Result<usize, Error> {
     match usize::try_from(value) {
         Ok(value) if value <= LARGEST_DIMENSION => Ok(value),
@@ -111,33 +111,33 @@ fn dimension(what: &'static str, value: u64) -> Result<usize, Error> {
     }
 }
 
-/// Nodes in the order of their aggregates, and last those in none.
+/// Nodes in the order of their aggregates, followed by those in none.
 struct Order<'a, K: KernelExecutor> {
     nodes: &'a Nodes<K::Memory>,
     /// Number of aggregates.
     aggregates: u32,
-    /// What they are sorted by.
+    /// The sort keys.
     keys: Array<K, u32>,
-    /// Where each of them begins, in this order, and where the last one ends.
+    /// The offset of each node in this order, and the end of the last one.
     begins: Array<K, u32>,
-    /// Where each node begins, by its number.
+    /// The offset of each node, by node number.
     places: Array<K, u32>,
 }
 
 /// The near-null-space vectors, orthonormal in each aggregate.
 struct Orthonormal<W: Scalar, K: KernelExecutor> {
-    /// In the order of aggregates, row by row.
+    /// In the order of aggregates, by rows.
     basis: Array<K, W>,
     /// The factor of each aggregate.
     factors: Array<K, W>,
-    /// How many vectors of each aggregate are not left out.
+    /// Number of vectors kept per aggregate.
     counts: Array<K, u32>,
-    /// Which ones: a bit for each.
+    /// The vectors kept, as a bit mask.
     kept: Array<K, u32>,
 }
 
 impl<'a, K: KernelExecutor> Order<'a, K> {
-    /// Sorts the nodes. There is an aggregate, or none, for each of them; of both there are fewer than 2^31.
+    /// Sorts the nodes. Each is in an aggregate or in none; there are fewer than 2^31 nodes and aggregates.
     fn new(executor: &K, nodes: &'a Nodes<K::Memory>, of_nodes: &Aggregates<K::Memory>) -> Result<Self, Error> {
         let (count, aggregates) = (nodes.len(), of_nodes.count as u32);
         let grid = executor.device().grid(count as u64);
@@ -148,7 +148,7 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
             of_node: of_nodes.of_node.global(),
             keys: keys.global_mut(),
         };
-        // SAFETY: both arrays have an element for each node, and `Aggregates` promises that its numbers are below `count`.
+        // SAFETY: both arrays have one element per node, and `Aggregates` guarantees numbers below `count`.
         unsafe { launch(executor, grid, kernel) }?;
         let Sorted { rows: order, keys } = sorted_by(executor, keys)?;
         let mut sizes = executor.unwritten(count)?;
@@ -158,7 +158,7 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
             first: nodes.first.global(),
             sizes: sizes.global_mut(),
         };
-        // SAFETY: sorting leaves each node there once, and `Nodes` promises that none begins before the one before it.
+        // SAFETY: sorting keeps each node once, and `Nodes` guarantees that offsets never decrease.
         unsafe { launch(executor, grid, kernel) }?;
         let begins: Array<K, u32> = Scan::new(executor, &sizes)?.offsets_of(1)?;
         let mut places = executor.unwritten(count)?;
@@ -168,12 +168,12 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
             begins: begins.global(),
             places: places.global_mut(),
         };
-        // SAFETY: each node is there once, and has its place; `begins` has one for each and one more.
+        // SAFETY: each node occurs once, and has an element; `begins` has one per node and one more.
         unsafe { launch(executor, grid, kernel) }?;
         Ok(Self { nodes, aggregates, keys, begins, places })
     }
 
-    /// Makes the vectors, which have a row for each unknown of the nodes, orthonormal.
+    /// Orthonormalizes the vectors, which have one row per unknown of the nodes.
     fn orthonormal<W: Scalar<Real = f64>>(
         &self,
         executor: &K,
@@ -190,8 +190,8 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
             elements: vectors.elements.global(),
             basis: basis.global_mut(),
         };
-        // SAFETY: there is a row of the vectors, of which there is one at least, for each unknown; each of these is in a
-        // node, as `Nodes` promises, so that each has a place of its own below the number of all.
+        // SAFETY: there is at least one vector, with one row per unknown; each unknown is in a node, as `Nodes` guarantees,
+        // so each has its own slot below their number.
         unsafe { launch(executor, device.grid(vectors.elements.len() as u64), kernel) }?;
         let mut factors = executor.zeros::<W>(aggregates.saturating_mul(vectors.count * vectors.count))?;
         let (mut counts, mut kept) = (executor.unwritten(aggregates)?, executor.unwritten(aggregates)?);
@@ -207,9 +207,9 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
             counts: counts.global_mut(),
             kept: kept.global_mut(),
         };
-        // SAFETY: the keys are sorted, `begins` are sums of the nodes' sizes in that order, and all of these are the rows
-        // of the basis; factors are zeros, and the other arrays have an element for each aggregate. There are 1 to 32
-        // vectors.
+        // SAFETY: the keys are sorted, `begins` are prefix sums of the nodes' sizes in that order, and their total is the
+        // number of rows of the basis; factors are zeros, and the other arrays have one element per aggregate. There are 1
+        // to 32 vectors.
         unsafe { launch(executor, device.grid(aggregates as u64), kernel) }?;
         Ok(Orthonormal { basis, factors, counts, kept })
     }
@@ -224,7 +224,7 @@ mod tests {
     use super::super::super::on_host;
     use super::*;
 
-    /// Aggregates of about this many nodes, each of them anywhere.
+    /// Random aggregates of about `size` nodes each.
     fn aggregates(nodes: usize, size: usize) -> Aggregates {
         let count = nodes.div_ceil(size);
         let aggregate = |node| match mixed(node) % 9 {
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Vectors of which every third is the sum of the two before it, in some rows.
+    /// Vectors of which every third is the sum of the previous two, in some rows.
     fn vectors<W: Scalar<Real = f64>>(rows: usize, count: usize) -> Vectors<W> {
         let mut elements: Vec<W> = (0..(rows * count) as u64).map(value).collect();
         for (row, elements) in elements.chunks_exact_mut(count).enumerate() {
@@ -286,7 +286,7 @@ mod tests {
                 assert_eq!(found.prolongation.column_indices(), expected.prolongation.column_indices());
             }
         }
-        // All nodes in none.
+        // All nodes in no aggregate.
         aggregates.of_node.fill(NONE);
         check(&nodes, &aggregates, &vectors::<f64>(200, 3));
     }
