@@ -102,8 +102,8 @@ pub enum Error {
     },
     /// A matrix and its transpose, which is stored in addition to it, are too large.
     #[error(
-        "the matrix and its transpose take at least {bytes} bytes, but the budget is {budget}; unless you request the same bits every \
-         run the transpose is not stored"
+        "the matrix and its transpose take at least {bytes} bytes, but the budget is {budget}; the transpose is stored only for \
+         reproducible products"
     )]
     TransposeMemory {
         /// Bytes of both.

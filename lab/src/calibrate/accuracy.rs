@@ -161,12 +161,12 @@ impl Accuracy {
             ("auto", best_of(1)),
             ("auto, 2 measured", best_of(2)),
             ("auto, 3 measured", best_of(3)),
-            ("the least bytes", least_bytes),
+            ("fewest bytes", least_bytes),
             ("csr-vector", seconds(unit)),
             ("csr-automatic (Anzt et al. 2020, Algorithm 2)", seconds(analysis.resolve(Format::CSR_AUTOMATIC))),
             ("hyb-bell-garland (Bell & Garland 2009, §3.5)", hyb),
             ("bellpack by its model (Choi, Singh & Vuduc 2010, §6)", bellpack),
-            ("bellpack of the best size", best_bellpack),
+            ("bellpack with the best size", best_bellpack),
         ] {
             let Some(taken) = taken else { continue };
             let losses = match self.rules.iter_mut().position(|rule| rule.name == name) {

@@ -8,6 +8,7 @@ use super::products::{products, products_by_matrix};
 use super::read;
 use super::speed_table::{Group, Worst, library_name, speed_up_table, words};
 use super::table::{choices, families};
+use crate::calibrate::Sample;
 use crate::error::{Error, Fault};
 use crate::record::Entry;
 
@@ -33,6 +34,8 @@ const END: &str = "<!-- report end -->";
 ///   conditions `executor=`, `family=`, `name=`, `name!=`, `nonzeros>=`, `nonzeros<` and `format=`;
 /// - `matrices`: single matrices, with a line `matrices: NAME …` and a line for each column, a label, a quantity (`bytes`,
 ///   `fastest`, `speed-up` or `time`) and the conditions `library=`, `precision=`, `run=` and `run!=`;
+/// - `rules`: how well the choice and the papers' rules choose, with a calibration that is fitted to the results, as in
+///   [`Sample`];
 /// - `families`, `choices`, `products` and `products-by-matrix`: those of [`Report::table`](super::Report::table).
 ///
 /// In names `*` stands for any characters, and commas separate alternatives.
@@ -130,23 +133,33 @@ fn table(folder: &Path, head: &str, rows: &[String]) -> Result<String, Failure> 
         let groups: Vec<Group> = parsed.collect::<Result<_, _>>()?;
         Ok(speed_up_table(&entries, &libraries, &groups, worst)?)
     };
-    let by_kind = match &**kind {
+    match &**kind {
         "speed-ups" => return groups(Worst::Value),
         "speed-ups-with-names" => return groups(Worst::Named),
         "matrices" => return matrix_table(&entries, rows).map_err(|(row, reason)| Failure::Row(row, reason)),
-        "families" => families,
-        "choices" => choices,
-        "products" => products,
-        "products-by-matrix" => products_by_matrix,
+        _ if !rows.is_empty() => return Err(format!("a table of {kind} has rows of its own").into()),
+        _ => {}
+    }
+    let text = match &**kind {
+        "rules" => rules(&entries)?,
+        "families" => families(&entries),
+        "choices" => choices(&entries),
+        "products" => products(&entries),
+        "products-by-matrix" => products_by_matrix(&entries),
         _ => {
-            let known = "speed-ups, speed-ups-with-names, matrices, families, choices, products or products-by-matrix";
+            let known =
+                "speed-ups, speed-ups-with-names, matrices, rules, families, choices, products or products-by-matrix";
             return Err(format!("unknown kind of table '{kind}', expected {known}").into());
         }
     };
-    if !rows.is_empty() {
-        return Err(format!("a table of {kind} has rows of its own").into());
-    }
-    Ok(by_kind(&entries).trim_start().into())
+    Ok(text.trim_start().into())
+}
+
+/// The table of how well rules choose, without the losses that follow it.
+fn rules(entries: &[Entry]) -> Result<String, Error> {
+    let sample = Sample::new(entries)?;
+    let text = sample.accuracy(&sample.calibration(false)).to_string();
+    Ok(text.split_inclusive('\n').take_while(|line| line.starts_with('|')).collect())
 }
 
 /// The libraries beside ours, each once, in order.

@@ -83,7 +83,7 @@ fn what_narrow_values_cannot_do_is_an_error() {
     assert_eq!((narrow.narrow_type(), narrow.largest_change(), narrow.nnz()), (NarrowType::Table, 0.0, 2));
     let (x, mut y) = (vec![1.0; 4], vec![0.0; 4]);
     let several = plan.apply_multivector(Multivector { vectors: 2, layout: Layout::RowMajor }, 1.0, &x, 0.0, &mut y);
-    let expected = "format csr-tiled has no kernel for several vectors or the transpose, where values are stored narrower \
+    let expected = "format csr-tiled has no kernel for several vectors or the transpose, with values stored narrower \
                     than computed with";
     assert_eq!(several.unwrap_err().to_string(), expected);
     let transposed = plan.apply_transposed(1.0, &vec![1.0; 2], 0.0, &mut vec![0.0; 2]);

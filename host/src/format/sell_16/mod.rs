@@ -354,7 +354,7 @@ mod tests {
             (arrays(&[9], Some((1, 0xFFFF_0001)), 0.0), "place 0 of row 1 is in column 10 of 10"),
             (arrays(&[9], Some((3, 0xFFFF_0000)), 0.0), "place 0 of row 3 has an entry, but there are only 3"),
             (arrays(&[9], Some((0, 0x0000_FFFF)), 0.0), "place 0 of row 32 has an entry, but there are only 3"),
-            (arrays(&[9], None, 2.0), "place 0 of row 32 has no entry but the value 2, expected 0"),
+            (arrays(&[9], None, 2.0), "place 0 of row 32 has no entry, but the value 2, expected 0"),
             (arrays(&[8], Some((0, 0xFFFF_0001)), 0.0), "place 0 of slice 0 has no entry at its base"),
         ] {
             assert_eq!(matrix.map(|_| ()).unwrap_err().to_string(), format!("SELL-16 matrix: {message}"));
