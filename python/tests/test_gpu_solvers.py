@@ -179,9 +179,9 @@ def test_ranks_are_where_the_weights_are(calls):
         (lambda A: warp_spmv.solve(A, Interface(np.ones((6, 1, 1)))), ValueError, r"b is not contiguous|b has shape"),
         (lambda A: warp_spmv.solve(A, Interface(np.ones(6, "f4"))), TypeError, "b has elements of type float32"),
         (lambda A: warp_spmv.solve(A, Interface(np.ones(12)[::2])), ValueError, "b is not contiguous"),
-        (lambda A: warp_spmv.solve(A, DLPack(np.ones(6), device=(2, 1))), ValueError, "b is on cuda:1, but the matrix on"),
-        (lambda A: warp_spmv.solve(A, Interface(np.ones(6)), np.ones(6)), TypeError, "x0 is a numpy.ndarray in the host"),
-        (lambda A: warp_spmv.solve(A, np.ones(6), Interface(np.ones(6))), TypeError, "b is a numpy.ndarray in the host"),
+        (lambda A: warp_spmv.solve(A, DLPack(np.ones(6), device=(2, 1))), ValueError, "b is on cuda:1, but the matrix is on"),
+        (lambda A: warp_spmv.solve(A, Interface(np.ones(6)), np.ones(6)), TypeError, "x0 is a numpy.ndarray in host memory"),
+        (lambda A: warp_spmv.solve(A, np.ones(6), Interface(np.ones(6))), TypeError, "b is a numpy.ndarray in host memory"),
         (lambda A: warp_spmv.solve(A, Interface(np.ones(6)), Interface(np.ones(5))), ValueError, r"x0 has shape \(5,\)"),
         (
             lambda A: warp_spmv.solve(A, Interface(np.ones(6)), preconditioner=lambda r: r),

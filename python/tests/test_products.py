@@ -226,7 +226,7 @@ def test_what_a_matrix_says_of_itself():
     A = warp_spmv.matrix(matrix, device="cpu")
     assert A.format in FORMATS and A.device == "cpu" and A.nnz == matrix.nnz
     assert A.format in A.explain() and "predicted" in A.explain()
-    assert "asked for" in warp_spmv.matrix(matrix, "coo", "cpu").explain()
+    assert "requested" in warp_spmv.matrix(matrix, "coo", "cpu").explain()
     assert repr(A) == f"<36 x 36 warp_spmv.Matrix, {A.nnz} stored entries of float64, format {A.format} on cpu>"
     csr = warp_spmv.matrix(matrix, "csr-vector", "cpu")
     assert csr.nbytes == 12 * csr.nnz + 4 * 37
