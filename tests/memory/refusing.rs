@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 /// Size in bytes from which allocations are usually refused. Smaller ones do not grow with the matrix: boxes, messages,
 /// the queues of rayon's threads.
-pub const LARGE: usize = 16 << 10;
+pub const LARGE: usize = 32 << 10;
 
 /// The same with compression: the compressor takes a quarter of a megabyte, and panics without it.
 pub const LARGE_BESIDE_COMPRESSION: usize = 512 << 10;

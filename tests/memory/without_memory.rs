@@ -88,7 +88,7 @@ fn generated(text: &str) -> Csr<f64> {
 
 /// A grid whose arrays are all large, even with one byte per row.
 fn grid() -> Csr<f64> {
-    let grid = generated("stencil:5:130x127");
+    let grid = generated("stencil:5:210x160");
     assert!(grid.rows() >= LARGE);
     grid
 }
@@ -105,7 +105,7 @@ fn grid_beside_compression() -> Csr<f64> {
 fn grid_for(name: PreconditionerName) -> Csr<f64> {
     match name {
         PreconditionerName::Amg(_) | PreconditionerName::Saddle(_) => {
-            let grid = generated("stencil:5:50x42");
+            let grid = generated("stencil:5:70x65");
             assert!(8 * grid.rows() >= LARGE);
             grid
         }
@@ -383,7 +383,7 @@ fn generators_and_orders() {
         "rectangle:rows=35000,columns=35000,per-row=2",
         "rmat:scale=16,edges-per-vertex=2,numbering=shuffled",
         "small-world:vertices=35000,neighbours=2,rewired=0.1",
-        "stencil:5:130x127",
+        "stencil:5:210x160",
         "uniform:rows=35000,per-row=2.5,lengths=poisson",
     ];
     for help in Generator::HELP.iter().filter(|help| !help.name.ends_with("-like")) {
