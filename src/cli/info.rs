@@ -1,5 +1,7 @@
 //! `warp-spmv info`: describes a matrix.
 
+mod sizes;
+
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,7 +12,7 @@ use warp_spmv::executor::{Cpu, Executor, ExecutorName, ExecutorVisitor};
 use warp_spmv::format::FillLimit;
 use warp_spmv::io::{Number, replace_file};
 use warp_spmv::select::{Analysis, Choice, Measure, Selection, choose};
-use warp_spmv::{Complex, Csr, Format, Plan, Scalar};
+use warp_spmv::{Complex, Csr, Plan};
 
 use super::choosing::Choosing;
 use super::error::Error;
@@ -20,10 +22,11 @@ use super::precision::AnyPrecision;
 use super::ranks::{Divided, Ranks};
 use super::record::Shape;
 use super::run::executor_parser;
-use super::units::{self, HumanCount};
+use super::units::HumanCount;
 use lab::report::structure;
 use lab::row_lengths::{Bin, RowLengths};
 use lab::spy::Spy;
+use sizes::{Size, Storage, shown, storage};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -33,9 +36,6 @@ Examples:
   warp-spmv info 1138_bus.mtx --explain --multiplications 100
   warp-spmv info elasticity:width=20 --ranks 8
   warp-spmv info stencil:27:400 --ranks 1024 --only-ranks";
-
-/// Storage formats of one kind in the text, unless all are requested.
-const MOST_VARIANTS: usize = 3;
 
 /// Columns of the histogram and its legend if standard output is not a terminal.
 const DEFAULT_WIDTH: usize = 80;
@@ -109,37 +109,6 @@ struct Bandwidth {
     below: usize,
     /// Largest column - row of an entry above the diagonal, or 0.
     above: usize,
-}
-
-/// The size in a storage format.
-#[derive(Debug, Serialize)]
-struct Storage {
-    /// The name of the storage format.
-    storage: &'static str,
-    /// The formats of `run --format` with this storage.
-    formats: Vec<&'static str>,
-    #[serde(flatten)]
-    sizes: Sizes,
-}
-
-/// The size in each precision.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Sizes {
-    Real { float64: Size, float32: Size },
-    Complex { complex128: Size, complex64: Size },
-}
-
-/// The size of the arrays of a matrix.
-#[derive(Debug, Serialize)]
-struct Size {
-    /// Bytes of the arrays; null if the format cannot hold the matrix.
-    bytes: Option<u128>,
-    /// The same as a multiple of the CSR arrays.
-    times_csr: Option<f64>,
-    /// Whether `run` would refuse to convert the matrix, because the size is out of proportion or the format cannot
-    /// hold it.
-    refused: bool,
 }
 
 pub fn info(arguments: &Arguments) -> Result<(), Error> {
@@ -249,66 +218,6 @@ impl Display for Bandwidth {
     }
 }
 
-fn storage<T: Number>(matrix: &Csr<T>) -> Result<Vec<Storage>, Error> {
-    let mut storage: Vec<Storage> = Vec::new();
-    for &format in Format::ALL {
-        match storage.iter_mut().find(|known| known.storage == format.storage()) {
-            Some(known) => known.formats.push(format.name()),
-            None => storage.push(Storage {
-                storage: format.storage(),
-                formats: vec![format.name()],
-                sizes: Sizes::new(format, matrix)?,
-            }),
-        }
-    }
-    Ok(storage)
-}
-
-impl Sizes {
-    /// The sizes in both precisions of the matrix's kind.
-    fn new<T: Number>(format: Format, matrix: &Csr<T>) -> Result<Self, Error> {
-        Ok(if T::COMPLEX {
-            let complex128 = Size::new::<Complex<f64>, T>(format, matrix)?;
-            Self::Complex { complex128, complex64: Size::new::<Complex<f32>, T>(format, matrix)? }
-        } else {
-            Self::Real { float64: Size::new::<f64, T>(format, matrix)?, float32: Size::new::<f32, T>(format, matrix)? }
-        })
-    }
-
-    /// The sizes in the wide and the narrow precision, with their names.
-    fn both(&self) -> [(&'static str, &Size); 2] {
-        match self {
-            Self::Real { float64, float32 } => [(f64::NAME, float64), (f32::NAME, float32)],
-            Self::Complex { complex128, complex64 } => {
-                [(Complex::<f64>::NAME, complex128), (Complex::<f32>::NAME, complex64)]
-            }
-        }
-    }
-}
-
-impl Size {
-    /// The size with values of `V`.
-    fn new<V: Scalar, T: Number>(format: Format, matrix: &Csr<T>) -> Result<Self, Error> {
-        let bytes = match format.bytes::<_, V>(matrix) {
-            Err(warp_spmv::Error::TooLarge { .. }) => None,
-            bytes => Some(bytes?),
-        };
-        let csr = Format::CSR_SCALAR.bytes::<_, V>(matrix)?;
-        let refused = bytes.is_none_or(|bytes| !FillLimit::default().allows(bytes, csr));
-        Ok(Self { bytes, times_csr: bytes.map(|bytes| bytes as f64 / csr as f64), refused })
-    }
-}
-
-impl Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = if self.refused { '*' } else { ' ' };
-        match (self.bytes, self.times_csr) {
-            (Some(bytes), Some(times)) => write!(f, "{:>11} {times:>9.2}{mark}", units::bytes(bytes)),
-            _ => write!(f, "{:>11} {:>9} ", "-", "-"),
-        }
-    }
-}
-
 /// Formats the report for the terminal.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -357,18 +266,6 @@ impl Display for Record {
             None => Ok(()),
         }
     }
-}
-
-/// Which storage formats are listed: those of each kind, such as BCSR, that take the fewest bytes.
-fn shown(storage: &[Storage], all: bool) -> Vec<bool> {
-    let kind = |storage: &Storage| storage.storage.split([' ', ',']).next().unwrap_or_default();
-    let bytes = |storage: &Storage| storage.sizes.both()[0].1.bytes.unwrap_or(u128::MAX);
-    let smaller = |(place, of): (usize, &Storage)| {
-        let before =
-            |&(other, than): &(usize, &Storage)| kind(than) == kind(of) && (bytes(than), other) < (bytes(of), place);
-        storage.iter().enumerate().filter(before).count()
-    };
-    storage.iter().enumerate().map(|storage| all || smaller(storage) < MOST_VARIANTS).collect()
 }
 
 /// The statistics as lines.
