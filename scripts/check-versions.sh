@@ -15,6 +15,6 @@ fi
 crates=(warp-spmv warp-spmv-host warp-spmv-files warp-spmv-solvers warp-spmv-distributed warp-spmv-synthetic)
 command=(cargo)
 [[ -z ${CARGO_SEMVER_CHECKS:-} ]] || command=("$CARGO_SEMVER_CHECKS")
-# Features of other crates' matrices are part of the interface; those for GPUs need the driver's library to be built.
+# Without features: some need the driver's library, an MPI or METIS to be built.
 "${command[@]}" semver-checks --baseline-rev "$baseline" --only-explicit-features \
     "${crates[@]/#/--package=}"

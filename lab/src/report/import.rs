@@ -58,7 +58,7 @@ fn narrow(
 }
 
 /// Returns a file's name without its folders, which differ between machines.
-fn base_name(filename: &str) -> &str {
+pub(super) fn base_name(filename: &str) -> &str {
     filename.rsplit(['/', '\\']).next().unwrap_or(filename)
 }
 

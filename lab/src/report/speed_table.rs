@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use crate::record::{Entry, is_own_format};
+use crate::report::import::base_name;
 use crate::report::table::{NONE, cell};
 use crate::statistics::{SpeedUps, speed_ups};
 
@@ -119,7 +120,7 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 
 /// The name of a matrix, without the folder and the extension of its file.
 pub(super) fn matrix(filename: &str) -> &str {
-    let name = filename.rsplit('/').next().unwrap_or(filename);
+    let name = base_name(filename);
     name.strip_suffix(".npz").or_else(|| name.strip_suffix(".mtx")).unwrap_or(name)
 }
 
