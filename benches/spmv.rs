@@ -15,7 +15,7 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_gr
 use lab::peers::WithPeers;
 use warp_spmv::executor::{Cpu, HostExecutor};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Csr, Format, Plan, Real, ValueStorage};
 
 const MATRICES: &[&str] = &[
     "stencil:27:60",
@@ -50,7 +50,7 @@ fn multiply<T: Real>(criterion: &mut Criterion, text: &str, matrix: &Csr<T>) {
         let Ok(mut plan) = Plan::with_format(&cpu, matrix.clone(), format) else { continue };
         time(&mut group, format.name(), &mut y, |y| plan.apply(T::ONE, &x, T::ZERO, y).unwrap());
     }
-    for peer in cpu.peers::<T>().present {
+    for peer in cpu.peers::<T>(ValueStorage::Full).present {
         let mut prepared = peer.prepare(matrix, &x, &mut y).unwrap();
         time(&mut group, peer.name(), &mut y, |y| prepared.multiply(T::ONE, &x, T::ZERO, y).unwrap());
     }

@@ -22,7 +22,7 @@ use warp_spmv::executor::{Cuda, Executor};
 use warp_spmv::io::{Number, ReadOptions};
 use warp_spmv::synthetic::{self, Generator};
 use warp_spmv::verify::{Exact, exact, verify};
-use warp_spmv::{Csr, Error, Format, Plan, Real, Vector};
+use warp_spmv::{Csr, Error, Format, Plan, Real, ValueStorage, Vector};
 
 #[derive(Parser)]
 struct Arguments {
@@ -183,7 +183,7 @@ fn compare<T: Real + Number>(
     let (_, first) = &executors[0];
     let mut chill = first.chill()?.ok_or("the GPU has no way to clear its caches")?;
     let csr = matrix.clone().upload(first)?;
-    let peers = first.peers::<T>().present;
+    let peers = first.peers::<T>(ValueStorage::Full).present;
     for &format in &arguments.format {
         println!("{source} {} {}", T::NAME, format.name());
         let mut candidates = Vec::new();

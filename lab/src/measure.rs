@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
 use host::select::{Analysis, Machine};
-use host::{Csr, Error, Format, Multivector, Real, ValueStorage};
+use host::{Csr, Error, Format, Multivector, Scalar, ValueStorage};
 
 use columns::{Columns, ONE, SEED};
 use session::Session;
@@ -71,7 +71,7 @@ impl Chosen {
 }
 
 /// A matrix with its name and family.
-pub struct Case<'a, T: Real> {
+pub struct Case<'a, T: Scalar> {
     /// The file's name or the generator's text, as given.
     pub name: &'a str,
     /// The family of the matrix.
@@ -131,13 +131,13 @@ impl<'s, S: Subject> Bench<'s, S> {
     }
 
     /// Returns the entry of a matrix that is not available.
-    pub fn missing<T: Real>(&self, name: &str, family: Option<&str>, error: String) -> Entry {
+    pub fn missing<T: Scalar>(&self, name: &str, family: Option<&str>, error: String) -> Entry {
         let env = self.environment_now::<T>();
         let family = family.map(Into::into);
         Entry { schema: SCHEMA, filename: name.into(), family, error: Some(error), env, ..Entry::default() }
     }
 
-    fn environment_now<T: Real>(&self) -> Environment {
+    fn environment_now<T: Scalar>(&self) -> Environment {
         let unix_time = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs());
         Environment { precision: T::NAME.into(), unix_time, ..self.environment.clone() }
     }
@@ -147,7 +147,7 @@ impl<'s, S: Subject> Bench<'s, S> {
     ///
     /// # Errors
     /// When memory for the vectors or the matrix itself runs out.
-    pub fn measure<T: Real>(
+    pub fn measure<T: Scalar>(
         &mut self,
         case: &Case<'_, T>,
         settings: &Settings,
@@ -183,7 +183,7 @@ impl<'s, S: Subject> Bench<'s, S> {
                 }
             }
         }
-        let peers = self.subject.peers::<T>().present;
+        let peers = self.subject.peers::<T>(settings.values).present;
         for peer in peers.iter().filter(|peer| settings.peers.has(peer.name())) {
             let run = session.peer(peer.as_ref(), &csr, &x, ONE);
             report(peer.name(), &run);
@@ -240,8 +240,8 @@ fn compare_with_unit(run: &mut Run, unit: Option<f64>) {
 
 #[cfg(test)]
 mod tests {
-    use host::Layout;
     use host::executor::{Cpu, Emulated, HostExecutor};
+    use host::{Complex, Layout};
     use synthetic::Generator;
 
     use super::*;
@@ -295,6 +295,33 @@ mod tests {
         let fastest = &entry.spmv[&entry.optimal.as_ref().unwrap().spmv];
         assert!(own.iter().all(|(_, run)| run.seconds() >= fastest.seconds()));
         assert!(entry.ceilings.is_some() && entry.env.precision == "float64" && entry.env.executor == "cpu");
+    }
+
+    #[test]
+    fn complex_values_with_one_vector_and_with_several() {
+        let matrix = "helmholtz:grid=9x8x7".parse::<Generator>().unwrap();
+        let matrix: Csr<Complex<f32>> = matrix.generate().unwrap();
+        let shapes = vec![Multivector { vectors: 3, layout: Layout::RowMajor }];
+        let formats = vec![Format::Dia, Format::SELL_P, Format::COO];
+        let (values, peers) = (ValueStorage::Full, Chosen::All);
+        let settings =
+            Settings { formats, multiplications: 100, shapes, values, peers, effort: EFFORT, samples: false };
+        let case = Case { name: "helmholtz", family: None, matrix: &matrix };
+        for executor in [HostExecutor::from(Cpu::new()), Emulated::new(0).into()] {
+            let mut bench = Bench::new(&executor).unwrap();
+            let entry = bench.measure(&case, &settings, &mut |_, _| ()).unwrap();
+            assert_eq!(entry.env.precision, "complex64");
+            // sprs and faer are asked for real numbers only.
+            assert_eq!(entry.spmv.keys().collect::<Vec<_>>(), ["coo", "csr-vector", "dia", "sell-p"]);
+            let products = entry.products.values().flatten().map(|product| &product.run);
+            for run in entry.spmv.values().chain(products) {
+                assert!(run.completed && run.error_of_bound.unwrap() <= 1.0, "{run:?}");
+            }
+            let values = 8 * entry.nonzeros;
+            let csr = &entry.spmv["csr-vector"];
+            assert_eq!(csr.storage.unwrap(), values + 4 * entry.nonzeros + 4 * (entry.rows + 1));
+            assert_eq!(csr.bytes_stored.unwrap(), csr.storage.unwrap() + 8 * (entry.rows + entry.cols));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::report::Report;
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::{Real, Scalar};
+use host::real::Scalar;
 
 /// A method by name, with its default parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,7 +90,7 @@ impl MethodName {
     ///
     /// # Errors
     /// As for [`Refinement::solve`].
-    pub fn refine<T: Real, S: Real, E: Executor>(
+    pub fn refine<T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor>(
         self,
         refinement: &mut Refinement<'_, T, S, E>,
         b: &Vector<T, E>,
@@ -146,7 +146,7 @@ impl<T: Scalar, E: Executor> SolvesBy<T, T, E> for Solver<'_, T, E> {
     }
 }
 
-impl<T: Real, S: Real, E: Executor> SolvesBy<T, S, E> for Refinement<'_, T, S, E> {
+impl<T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor> SolvesBy<T, S, E> for Refinement<'_, T, S, E> {
     fn solve_by<M: Method<S, E>>(
         &mut self,
         method: &M,

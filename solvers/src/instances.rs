@@ -13,9 +13,7 @@ pub fn instances() -> [Vec<*const ()>; 3] {
 
 fn on<E: Executor>() -> Vec<*const ()> {
     let real = [
-        MethodName::refine::<f64, f64, E> as *const (),
         MethodName::refine::<f64, f32, E> as *const (),
-        MethodName::refine::<f32, f32, E> as *const (),
         Pagerank::<f32, E>::automatic as *const (),
         Pagerank::<f32, E>::with_values as *const (),
         Pagerank::<f32, E>::rank as *const (),
@@ -27,9 +25,10 @@ fn on<E: Executor>() -> Vec<*const ()> {
     any.into_iter().flatten().chain(real).collect()
 }
 
-fn of<T: Scalar, E: Executor>() -> [*const (); 6] {
+fn of<T: Scalar, E: Executor>() -> [*const (); 7] {
     [
         Lobpcg::solve::<T, E> as *const (),
+        MethodName::refine::<T, T, E> as *const (),
         MethodName::solve::<T, E> as *const (),
         Preconditioner::<T, E>::update_values as *const (),
         Preconditioner::<T, E>::with_options as *const (),

@@ -32,8 +32,7 @@
 //! ```
 //!
 //! Matrices are real or complex, on every executor: products of vectors are xᴴ y; norms, tolerances and eigenvalues are
-//! real; methods for symmetric matrices accept Hermitian ones. [`BlockCg`], [`Refinement`] and [`Pagerank`] are for real
-//! matrices only.
+//! real; methods for symmetric matrices accept Hermitian ones. [`BlockCg`] and [`Pagerank`] are for real matrices only.
 //!
 //! [`preconditioner`] has approximations of A⁻¹, and [`Refinement`] solves in 64 bits with corrections that a method
 //! computes in 32 bits.

@@ -7,9 +7,9 @@ use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::{Buffer, reserve};
 use host::plan::{Plan, Vector};
-use host::real::Real;
+use host::real::{Real, Scalar};
 
-use super::drive::{RESTART_GAIN, Solver};
+use super::drive::{Kept, RESTART_GAIN, Solver};
 use super::lanczos::SpectralBounds;
 use super::method::Method;
 use super::operator::{Operator, check_square};
@@ -35,8 +35,7 @@ const LEAST_GAIN: f64 = 0.5;
 /// as long as the method in `S` reduces each residual. Vectors besides b and x: 1 in `T`, and in `S` 2 and the method's.
 ///
 /// The [`Report`] counts the method's iterations. Its history has the norms that the method computes, scaled to the
-/// corrected residual; its restarts are the corrections after the first; its work is that of an iteration of the last
-/// correction.
+/// corrected residual; its restarts are the corrections after the first; its work is that of an iteration.
 ///
 /// Both precisions may be the same if the corrections use another matrix: [`with_narrow_values`](Self::with_narrow_values).
 ///
@@ -58,7 +57,7 @@ const LEAST_GAIN: f64 = 0.5;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Refinement<'a, T: Real, S: Real, E: Executor> {
+pub struct Refinement<'a, T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor> {
     executor: &'a E,
     operator: &'a mut dyn Operator<T, E>,
     inner: &'a mut dyn Operator<S, E>,
@@ -68,7 +67,7 @@ pub struct Refinement<'a, T: Real, S: Real, E: Executor> {
     callback: Option<Callback<'a>>,
 }
 
-impl<'a, T: Real, E: Executor> Refinement<'a, T, T, E> {
+impl<'a, T: Scalar, E: Executor> Refinement<'a, T, T, E> {
     /// Creates a solver for the A of `plan`, with corrections by the same matrix with [narrow values](host::ValueStorage),
     /// in the same arithmetic. Each correction aims to reduce the residual to 16 times the largest relative change of a
     /// value.
@@ -93,13 +92,13 @@ impl<'a, T: Real, E: Executor> Refinement<'a, T, T, E> {
     /// # }
     /// ```
     pub fn with_narrow_values(executor: &'a E, plan: &'a mut Plan<T, E>, narrow: &'a mut Plan<T, E>) -> Self {
-        let largest_change = narrow.matrix().largest_change().max(T::UNIT_ROUNDOFF);
+        let largest_change = narrow.matrix().largest_change().max(T::Real::UNIT_ROUNDOFF);
         let inner_tolerance = (OVER_CHANGE * largest_change).min(LEAST_GAIN);
         Self { inner_tolerance, ..Self::new(executor, plan, narrow) }
     }
 }
 
-impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
+impl<'a, T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor> Refinement<'a, T, S, E> {
     /// Creates a solver for an A given in both precisions, with the default options. Each correction aims to reduce the
     /// residual by the square root of the unit roundoff of `S`.
     pub fn new(executor: &'a E, operator: &'a mut dyn Operator<T, E>, inner: &'a mut dyn Operator<S, E>) -> Self {
@@ -108,7 +107,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             operator,
             inner,
             preconditioner: None,
-            inner_tolerance: S::UNIT_ROUNDOFF.sqrt(),
+            inner_tolerance: S::Real::UNIT_ROUNDOFF.sqrt(),
             options: Options::default(),
             callback: None,
         }
@@ -168,7 +167,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             work: Work::default(),
             elapsed: begin.elapsed(),
         };
-        let (mut ended, mut corrections) = (None, 0usize);
+        let (mut ended, mut corrections, mut kept) = (None, 0usize, None);
         loop {
             space.pass(Scaled, [ONE], [b], [&mut residual])?;
             self.operator.apply(-T::ONE, x, T::ONE, &mut residual)?;
@@ -205,7 +204,8 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             let operands = MixedOperands { alpha: 1.0 / unit, x: &residual, beta: 0.0, y: &mut scaled };
             self.executor.run::<MixedUpdate<_, _>>(operands)?;
             space.pass(Fill, [ZERO], [], [&mut correction])?;
-            let inner = self.correct(method, (&scaled, &mut correction), (now, unit, tolerance), &report, begin)?;
+            let vectors = (&scaled, &mut correction);
+            let inner = self.correct(method, vectors, (now, unit, tolerance), &report, begin, &mut kept)?;
             report.iterations += inner.iterations;
             report.work = inner.work;
             let corrected = inner.history.get(1..).unwrap_or_default();
@@ -243,7 +243,8 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         check_length("x", x.len(), rows)
     }
 
-    /// Solves A d = r for the correction d, where r is the residual divided by `unit`.
+    /// Solves A d = r for the correction d, where r is the residual divided by `unit`; `kept` is what the last correction
+    /// left, with the same d.
     fn correct<M: Method<S, E>>(
         &mut self,
         method: &M,
@@ -251,6 +252,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         (residual_norm, unit, tolerance): (f64, f64, f64),
         report: &Report,
         begin: Instant,
+        kept: &mut Option<Kept<S, E, M::Iteration>>,
     ) -> Result<Report, Error> {
         let options = Options {
             relative_tolerance: 0.0,
@@ -269,9 +271,10 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             None => ControlFlow::Continue(()),
         };
         let solver = Solver::new(self.executor, &mut *self.inner).options(options).callback(&mut tell);
-        match &mut self.preconditioner {
-            Some(preconditioner) => solver.preconditioner(&mut **preconditioner).solve(method, scaled, correction),
-            None => { solver }.solve(method, scaled, correction),
-        }
+        let mut solver = match &mut self.preconditioner {
+            Some(preconditioner) => solver.preconditioner(&mut **preconditioner),
+            None => solver,
+        };
+        solver.solve_keeping(method, scaled, correction, kept)
     }
 }

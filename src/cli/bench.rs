@@ -5,18 +5,18 @@ mod members;
 mod ranks;
 mod summary;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use lab::measure::{Bench, Case, Chosen, Settings, UNIT};
-use lab::peers::{Absent, Peers};
+use lab::peers::{Absent, Peer, Peers};
 use lab::record::Entry;
 use lab::results;
 use lab::subject::{self, Subject, SubjectVisitor};
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::{Number, in_turn};
-use warp_spmv::{Csr, Format, Real, ValueStorage};
+use warp_spmv::{Complex, Csr, Format, Scalar, ValueStorage};
 
 pub use arguments::{Arguments, TUNING_EFFORT};
 
@@ -28,7 +28,7 @@ use super::error::Error;
 use super::figures;
 use super::output::{self, printable};
 use super::pace::Pace;
-use super::precision::Precision;
+use super::precision::in_precision;
 use super::progress::Progress;
 
 pub const EXAMPLES: &str = "\
@@ -141,16 +141,16 @@ impl<'a> Job<'a> {
         Ok(Self { arguments, members, effort, entries, tally: Tally::default() })
     }
 
-    /// The measurements of a matrix that are still missing, with the peers that are available for one vector and for
-    /// several. If an entry lacks something, everything in it is measured again together with what it lacks, so that
+    /// The measurements of a matrix that are still missing, with the peers that are available in each precision. If an entry lacks something, everything in it is measured again together with what it lacks, so that
     /// all of it is from the same time.
-    fn open(&self, matrix: &Matrix, executor: &str, [peers, block_peers]: [&[&str]; 2]) -> Vec<Wanted> {
+    fn open(&self, matrix: &Matrix, executor: &str, peers: &BTreeMap<&str, Available>) -> Vec<Wanted> {
         let name = matrix.source.name();
         let open = matrix.wanted.iter().filter_map(|wanted| {
             let Wanted { mut formats, peers: mut chosen, mut shapes, .. } = wanted.clone();
             let is_same =
                 |entry: &&Entry| is_of(entry, &name, executor, wanted.precision.name()) && entry.env.ranks.is_none();
             if let Some(entry) = self.entries.iter().find(is_same) {
+                let Available { single: peers, block: block_peers, .. } = &peers[wanted.precision.name()];
                 let own = wanted.formats.iter().chain([&UNIT]).map(Format::to_string);
                 let peers = peers.iter().filter(|name| wanted.peers.has(name)).map(|&name| name.to_owned());
                 // A choice for another number of multiplications does not count.
@@ -201,6 +201,27 @@ impl<'a> Job<'a> {
     }
 }
 
+/// The names of the peers in one precision.
+struct Available {
+    single: Vec<&'static str>,
+    /// For several vectors.
+    block: Vec<&'static str>,
+    absent: Vec<Absent>,
+}
+
+/// Returns the peers that suit what is to be measured.
+fn available<T: Scalar>(subject: &impl Subject, arguments: &Arguments) -> Available {
+    let names = |present: &[Box<dyn Peer<T, _> + '_>]| present.iter().map(|peer| peer.name()).collect();
+    let Peers { present, mut absent } = subject.peers::<T>(arguments.values.storage());
+    let (single, mut block) = (names(&present), Vec::new());
+    if let Some(&shape) = arguments.shapes().first() {
+        let peers = subject.multivector_peers::<T>(shape);
+        block = names(&peers.present);
+        absent.extend(peers.absent);
+    }
+    Available { single, block, absent }
+}
+
 fn is_of(entry: &Entry, name: &str, executor: &str, precision: &str) -> bool {
     entry.filename == name && entry.env.executor == executor && entry.env.precision == precision
 }
@@ -230,13 +251,16 @@ impl SubjectVisitor for &mut Job<'_> {
             )));
         }
         let mut bench = None;
-        let Peers { present, mut absent } = subject.peers::<f64>();
-        let peers: Vec<_> = present.iter().map(|peer| peer.name()).collect();
-        let mut block_peers = Vec::new();
-        if let Some(&shape) = self.arguments.shapes().first() {
-            let Peers { present, absent: more } = subject.multivector_peers::<f64>(shape);
-            block_peers.extend(present.iter().map(|peer| peer.name()));
-            absent.extend(more.into_iter().filter(|one| !absent.contains(one)).collect::<Vec<_>>());
+        let mut peers = BTreeMap::new();
+        for precision in self.members.iter().flat_map(|member| &member.wanted).map(|wanted| wanted.precision) {
+            let found = || in_precision!(precision, available(subject, self.arguments));
+            peers.entry(precision.name()).or_insert_with(found);
+        }
+        let mut absent: Vec<Absent> = Vec::new();
+        for one in peers.values().flat_map(|available| &available.absent) {
+            if !absent.contains(one) {
+                absent.push(one.clone());
+            }
         }
         let asked = !self.arguments.peers.is_empty() && self.arguments.peers != [NONE_NAME];
         if asked || cfg!(feature = "peers") {
@@ -245,7 +269,7 @@ impl SubjectVisitor for &mut Job<'_> {
         let open = self
             .members
             .iter()
-            .map(|member| (member, self.open(member, executor, [&peers, &block_peers])))
+            .map(|member| (member, self.open(member, executor, &peers)))
             .map(|(member, open)| (member.source.clone(), member.family.clone(), open));
         let open: Vec<_> = open.filter(|(_, _, wanted)| !wanted.is_empty()).collect();
         let weights = open.iter().flat_map(|(source, _, open)| open.iter().map(|wanted| wanted.weight(source)));
@@ -264,26 +288,36 @@ impl SubjectVisitor for &mut Job<'_> {
 
 impl Job<'_> {
     /// Measures one matrix.
-    fn measure<S: Subject>(
+    fn measure<S: Subject>(&mut self, bench: &mut Bench<'_, S>, matrix: &Matrix, pace: &mut Pace) -> Result<(), Error> {
+        let (complex, real): (Vec<_>, _) = matrix.wanted.iter().partition(|wanted| wanted.precision.is_complex());
+        self.measure_in::<f64, f32, S>(bench, matrix, &real, pace)?;
+        self.measure_in::<Complex<f64>, Complex<f32>, S>(bench, matrix, &complex, pace)
+    }
+
+    /// Measures one matrix in the precisions `W`, in which it is read, and `N`.
+    fn measure_in<W: Number, N: Number, S: Subject>(
         &mut self,
         bench: &mut Bench<'_, S>,
-        Matrix { source, family, wanted }: &Matrix,
+        Matrix { source, family, .. }: &Matrix,
+        wanted: &[&Wanted],
         pace: &mut Pace,
     ) -> Result<(), Error> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
         let (name, family) = (source.name(), family.as_deref());
-        let matrix = match source.load::<f64>() {
-            Ok(input) => input.matrix.into_csr().map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
+        let matrix =
+            source.load::<W>().and_then(|input| Ok(input.matrix.into_csr()?)).map_err(|error| error.to_string());
         for wanted in wanted {
-            let entry = match (&matrix, wanted.precision) {
-                (Ok(matrix), Precision::Float64) => self.entry(bench, &name, family, matrix, wanted),
-                (Ok(matrix), Precision::Float32) => match matrix.cast::<f32>() {
+            let is_wide = wanted.precision.name() == W::NAME;
+            let entry = match &matrix {
+                Ok(matrix) if is_wide => self.entry(bench, &name, family, matrix, wanted),
+                Ok(matrix) => match matrix.cast::<N>() {
                     Ok(matrix) => self.entry(bench, &name, family, &matrix, wanted),
-                    Err(error) => bench.missing::<f32>(&name, family, error.to_string()),
+                    Err(error) => bench.missing::<N>(&name, family, error.to_string()),
                 },
-                (Err(error), Precision::Float64) => bench.missing::<f64>(&name, family, error.clone()),
-                (Err(error), Precision::Float32) => bench.missing::<f32>(&name, family, error.clone()),
+                Err(error) if is_wide => bench.missing::<W>(&name, family, error.clone()),
+                Err(error) => bench.missing::<N>(&name, family, error.clone()),
             };
             pace.done(wanted.weight(source));
             self.tell(&entry, pace)?;
@@ -292,7 +326,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn entry<T: Real + Number, S: Subject>(
+    fn entry<T: Number, S: Subject>(
         &self,
         bench: &mut Bench<'_, S>,
         name: &str,

@@ -1,23 +1,13 @@
 //! The types of values that the command accepts.
 
 use clap::ValueEnum;
-use warp_spmv::Scalar;
+use warp_spmv::{Complex, Scalar};
 
 /// The type of all values, real.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Precision {
     Float32,
     Float64,
-}
-
-impl Precision {
-    /// The name used in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Float32 => f32::NAME,
-            Self::Float64 => f64::NAME,
-        }
-    }
 }
 
 /// The type of all values, real or complex.
@@ -27,6 +17,23 @@ pub enum AnyPrecision {
     Float64,
     Complex64,
     Complex128,
+}
+
+impl AnyPrecision {
+    /// The name used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Float32 => f32::NAME,
+            Self::Float64 => f64::NAME,
+            Self::Complex64 => Complex::<f32>::NAME,
+            Self::Complex128 => Complex::<f64>::NAME,
+        }
+    }
+
+    /// Whether the values are complex.
+    pub fn is_complex(self) -> bool {
+        matches!(self, Self::Complex64 | Self::Complex128)
+    }
 }
 
 /// Calls a function with one type parameter, that of the values.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use warp_spmv::executor::Cpu;
 use warp_spmv::io::Number;
 use warp_spmv::verify::exact;
-use warp_spmv::{Complex, Csr, Error, Real, Vector};
+use warp_spmv::{Complex, Csr, Error, Real, ValueStorage, Vector};
 
 use super::output;
 use super::record::seconds;
@@ -75,7 +75,7 @@ with_rivals!(f32 f64);
 /// reported on standard error.
 fn solve<T: Real + Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop) -> Result<Vec<Rival>, Error> {
     let say_absent = |Absent { library, reason }: &Absent| output::say(&format!("no {library}: {reason}"));
-    let Peers { present, absent } = executor.peers::<T>();
+    let Peers { present, absent } = executor.peers::<T>(ValueStorage::Full);
     absent.iter().for_each(say_absent);
     let blas = match executor.blas::<T>() {
         Ok(blas) => blas,

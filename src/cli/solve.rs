@@ -33,7 +33,7 @@ use super::precision::{AnyPrecision, in_precision};
 use super::prepared::Prepared;
 use super::progress::Progress;
 use super::record::{Environment, Shape};
-use super::refined::{Refinable, Refining, not_refinable};
+use super::refined::Refining;
 use super::rivals::WithRivals;
 use super::run::{Nothing, executor_parser, on_executor, timed};
 use super::solution::{Account, Residual, Solution, Times, Tolerance, norm};
@@ -245,7 +245,7 @@ impl Arguments {
     }
 }
 
-fn solve_in<T: WithRivals + Refinable>(arguments: &Arguments) -> Result<(), Error> {
+fn solve_in<T: WithRivals>(arguments: &Arguments) -> Result<(), Error> {
     if arguments.peers && T::COMPLEX {
         return Err(Error::Usage(format!("--peers solves real systems only, not those of {}", T::NAME)));
     }
@@ -287,7 +287,7 @@ fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
     Ok(System { name, matrix, b, start, known })
 }
 
-impl<T: WithRivals + Refinable> subject::SubjectVisitor for Job<'_, T> {
+impl<T: WithRivals> subject::SubjectVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
@@ -378,7 +378,7 @@ impl<T: WithRivals + Refinable> subject::SubjectVisitor for Job<'_, T> {
     }
 }
 
-impl<T: Refinable> Job<'_, T> {
+impl<T: Number> Job<'_, T> {
     /// The tolerance for this right-hand side.
     fn tolerance(&self, b: &[T]) -> Tolerance {
         let (relative, absolute) = (self.arguments.tolerance, self.arguments.absolute_tolerance);
@@ -395,9 +395,6 @@ impl<T: Refinable> Job<'_, T> {
             Prepared::chosen(executor, copy()?, &mut None, *format, choosing, values.storage())?;
         if plan.matrix().largest_change() == 0.0 {
             return Ok((plan, None, convert, upload));
-        }
-        if !T::REFINABLE {
-            return Err(not_refinable::<T>());
         }
         // It is multiplied only once per correction: no other format would be worth its conversion.
         let exact = Prepared::new(executor, copy()?, &mut None, Format::CSR_TILED, ValueStorage::Full)?;
@@ -428,7 +425,7 @@ impl<T: Refinable> Job<'_, T> {
         let Operators { plan: rounded, exact, preconditioner } = operators;
         if let Some(plan) = exact {
             let refining = Refining { plan, rounded, preconditioner, method, options, callback };
-            return Ok((T::refine(executor, refining, b, x)?, looks));
+            return Ok((refining.solve(executor, b, x)?, looks));
         }
         let solver = Solver::new(executor, rounded).options(options).callback(callback);
         let mut solver = match preconditioner {

@@ -54,7 +54,7 @@ use solvers::complex::{
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_ranks_in_memory, check_stop};
 use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
 use solvers::preconditioner::{
-    check_new_values, check_preconditioned, check_preconditioners, check_refinement, check_rounded_corrections,
+    check_complex_corrections, check_new_values, check_preconditioned, check_preconditioners, check_refinement, check_rounded_corrections,
 };
 use solvers::ranges::{check_eigenvalues, check_sizes};
 use solvers::solver::{Family, check_chebyshev, check_family, check_interval, convection, indefinite, laplacian};
@@ -192,6 +192,7 @@ const PARTS: &[Part] = &[
         check_preconditioning::<f64>(gpu, arguments.cube());
         check_refinement(gpu);
         check_rounded_corrections(gpu, MethodName::ALL);
+        check_complex_corrections(gpu, MethodName::ALL);
         println!("- refinement in float64 of solutions that Cg finds in float32: right");
     }),
     ("complex-solvers", |gpu, _| {
@@ -207,8 +208,12 @@ const PARTS: &[Part] = &[
     ("peers", |gpu, _| {
         peers::check_peers::<f32>(gpu);
         peers::check_peers::<f64>(gpu);
+        peers::check_peers::<Complex<f32>>(gpu);
+        peers::check_peers::<Complex<f64>>(gpu);
+        peers::check_narrow_peers(gpu);
         peers::check_multivector_peers::<f32>(gpu);
         peers::check_multivector_peers::<f64>(gpu);
+        peers::check_multivector_peers::<Complex<f64>>(gpu);
         peers::check_peer_solvers::<f32>(gpu);
         peers::check_peer_solvers::<f64>(gpu);
     }),

@@ -5,7 +5,7 @@ use warp_spmv::executor::{Cuda, Executor};
 use warp_spmv::format::Offsets;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Error, Layout, Multivector, Real};
+use warp_spmv::{Csr, Error, Layout, Multivector, NarrowType, Real, Scalar, ValueStorage};
 
 use crate::scenarios::Numbers;
 
@@ -15,30 +15,41 @@ const FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (2.0, 0.0), (1.5, -0.5)];
 const ONE: Multivector = Multivector { vectors: 1, layout: Layout::ColumnMajor };
 
 /// Multiplies matrices of several structures by one vector with every peer.
-pub fn check_peers<T: Real>(gpu: &Cuda) {
-    check_each(gpu, gpu.peers::<T>(), ONE);
+pub fn check_peers<T: Scalar>(gpu: &Cuda) {
+    check_each(gpu, gpu.peers::<T>(ValueStorage::Full), &matrices(), ONE);
+}
+
+/// The same in float64 with values that float32 represents, with the peers that store them so.
+pub fn check_narrow_peers(gpu: &Cuda) {
+    let values = NarrowType::Float32;
+    let mut peers = gpu.peers::<f64>(ValueStorage::Rounded(values));
+    peers.present.retain(|peer| is_narrow(peer.name()));
+    let mut matrices = matrices();
+    for (_, matrix) in &mut matrices {
+        matrix.round_values(values).unwrap();
+    }
+    check_each(gpu, peers, &matrices, ONE);
 }
 
 /// Multiplies the same matrices by several vectors with every peer that supports it.
-pub fn check_multivector_peers<T: Real>(gpu: &Cuda) {
+pub fn check_multivector_peers<T: Scalar>(gpu: &Cuda) {
     for vectors in [1, 4, 33] {
         for layout in [Layout::RowMajor, Layout::ColumnMajor] {
             let shape = Multivector { vectors, layout };
             println!("- {shape:?}");
-            check_each(gpu, gpu.multivector_peers::<T>(shape), shape);
+            check_each(gpu, gpu.multivector_peers::<T>(shape), &matrices(), shape);
         }
     }
 }
 
-fn check_each<T: Real>(gpu: &Cuda, peers: Peers<'_, T, Cuda>, shape: Multivector) {
+fn check_each<T: Scalar>(gpu: &Cuda, peers: Peers<'_, T, Cuda>, matrices: &[(String, Csr<T>)], shape: Multivector) {
     for absent in &peers.absent {
         println!("- {}: {}", absent.library, absent.reason);
     }
-    let matrices = matrices::<T>();
     for peer in &peers.present {
         let (mut right, mut worst, mut strategy) = (0, 0.0, None);
         let mut refused = Vec::new();
-        for (name, matrix) in &matrices {
+        for (name, matrix) in matrices {
             let place = format!("{}, {}, {name}", peer.name(), T::NAME);
             match check_peer(gpu, peer.as_ref(), &place, matrix, shape)
                 .unwrap_or_else(|error| panic!("{place}: {error}"))
@@ -58,8 +69,9 @@ fn check_each<T: Real>(gpu: &Cuda, peers: Peers<'_, T, Cuda>, shape: Multivector
             strategy.as_deref().unwrap_or("nothing")
         );
         refused.iter().for_each(|refused| println!("  - refused: {refused}"));
-        // An algorithm for several vectors may not support the layout.
-        assert!(right > 0 || shape != ONE, "{} refuses every matrix", peer.name());
+        // An algorithm for several vectors may not support the layout, and an older version no narrower values.
+        let may_refuse = shape != ONE || is_narrow(peer.name());
+        assert!(right > 0 || may_refuse, "{} refuses every matrix", peer.name());
     }
 }
 
@@ -74,7 +86,7 @@ pub fn check_peer_solvers<T: Real>(gpu: &Cuda) {
     let norm_of = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
     let tolerance = norm_of(&mut b.iter().map(|b| b.to_f64())) * if size_of::<T>() == 4 { 1e-4 } else { 1e-10 };
     let stop = Stop { tolerance, iterations: 500 };
-    for peer in &gpu.peers::<T>().present {
+    for peer in &gpu.peers::<T>(ValueStorage::Full).present {
         let solve = || -> Result<_, PeerError> {
             let on_gpu = matrix.clone().upload(gpu)?;
             let (right, mut x) = (gpu.upload(b.clone())?, gpu.zeros(b.len())?);
@@ -103,7 +115,7 @@ pub fn check_peer_solvers<T: Real>(gpu: &Cuda) {
 }
 
 /// Returns the peer's strategy and the worst error relative to its bound, or why the peer refuses the matrix.
-fn check_peer<T: Real>(
+fn check_peer<T: Scalar>(
     gpu: &Cuda,
     peer: &dyn Peer<T, Cuda>,
     place: &str,
@@ -155,11 +167,17 @@ fn check_peer<T: Real>(
         }
     }
     assert!(prepared.multiply(T::ONE, &gpu.zeros(x.len() + 1)?, T::ZERO, &mut gpu.zeros(y.len())?).is_err());
-    assert!(prepared.storage() as usize >= matrix.nnz() * size_of::<T>(), "{place}");
+    let value_bytes = if is_narrow(peer.name()) { size_of::<f32>() } else { size_of::<T>() };
+    assert!(prepared.storage() as usize >= matrix.nnz() * value_bytes, "{place}");
     Ok(Ok((prepared.strategy(), worst)))
 }
 
-fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
+/// Returns whether a peer stores values in float32 for vectors in float64.
+fn is_narrow(peer: &str) -> bool {
+    peer.ends_with("-float32")
+}
+
+fn matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
     let generators = [
         "stencil:27:20",
         "stencil:5:101x37",

@@ -8,7 +8,7 @@ use warp_spmv::solver::preconditioner::{
     Preconditioner, PreconditionerName, PreconditionerOptions, Read, SpectralBound, TriangularSolver, order_of_colours,
 };
 use warp_spmv::solver::{Cg, Method, MethodName, Operator, Options, Outcome, Refinement, Report, Solver};
-use warp_spmv::{Csr, Format, NarrowType, Plan, PlanOptions, Real, Scalar, ValueStorage, Vector};
+use warp_spmv::{Complex, Csr, Format, NarrowType, Plan, PlanOptions, Real, Scalar, ValueStorage, Vector};
 
 use super::Numbers;
 use super::solver::{GRIDS, check_report, diagonal, laplacian, options, relative_residual};
@@ -526,7 +526,49 @@ fn uneven(grid: &[usize]) -> Csr<f64> {
     matrix
 }
 
-fn narrow<E: Executor>(executor: &E, matrix: &Csr<f64>, narrow_type: NarrowType) -> Plan<f64, E> {
+/// Returns the Hermitian matrix Dᴴ A D for the [`uneven`] A and a diagonal matrix D of numbers of magnitude 1.
+fn uneven_phases(grid: &[usize]) -> Csr<Complex<f64>> {
+    let mut matrix = uneven(grid).cast::<Complex<f64>>().unwrap();
+    let phases: Vec<Complex<f64>> =
+        Numbers::new(9).vector(matrix.rows()).iter().map(|&angle: &f64| Complex::new(angle.cos(), angle.sin())).collect();
+    for (row, phase) in phases.iter().enumerate() {
+        let (range, columns) =
+            (matrix.range(row), matrix.row(row).map(|(column, _)| column as usize).collect::<Vec<_>>());
+        for (value, column) in matrix.values_mut()[range].iter_mut().zip(columns) {
+            *value = phase.conjugate() * phases[column] * *value;
+        }
+    }
+    matrix
+}
+
+/// Corrections with complex values of fewer bits, by the same matrix in narrow values and in the narrower precision.
+pub fn check_complex_corrections<E: Executor>(executor: &E, methods: &[MethodName]) {
+    let matrix = uneven_phases(&[9, 8]);
+    let (b, options) = (Numbers::new(6).vector(72), Options { relative_tolerance: 1e-12, ..Options::default() });
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::SELL_P).unwrap();
+    let mut rounded = narrow(executor, &matrix, NarrowType::Complex64);
+    let mut inner = Plan::with_format(executor, matrix.cast::<Complex<f32>>().unwrap(), Format::SELL_P).unwrap();
+    let on_device = executor.upload(b.clone()).unwrap();
+    let residual = |x: &Vector<_, E>| relative_residual(&matrix, &executor.download(x).unwrap(), &b);
+    for &method in methods {
+        let mut x = executor.zeros(72).unwrap();
+        let alone = method.solve(&mut Solver::new(executor, &mut rounded).options(options), &on_device, &mut x);
+        assert_eq!(alone.unwrap().outcome, Outcome::Converged, "{method}");
+        assert!(residual(&x) > 1e-9, "{method}: {}", residual(&x));
+        let [mut by_values, mut by_precision] = [(); 2].map(|()| executor.zeros(72).unwrap());
+        let mut solver = Refinement::with_narrow_values(executor, &mut plan, &mut rounded).options(options);
+        let report_of_values = method.refine(&mut solver, &on_device, &mut by_values).unwrap();
+        let mut solver = Refinement::new(executor, &mut plan, &mut inner).options(options);
+        let report_of_precision = method.refine(&mut solver, &on_device, &mut by_precision).unwrap();
+        for (report, x) in [(report_of_values, by_values), (report_of_precision, by_precision)] {
+            let place = format!("{method}: {report:?}");
+            assert!(report.outcome == Outcome::Converged && report.restarts > 0, "{place}");
+            assert!(report.work.products >= 1.0 && residual(&x) <= 1.1e-12, "{place}");
+        }
+    }
+}
+
+fn narrow<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T>, narrow_type: NarrowType) -> Plan<T, E> {
     let options = PlanOptions { values: ValueStorage::Rounded(narrow_type), ..PlanOptions::default() };
     Plan::with_options(executor, matrix.clone(), Format::CSR_TILED, options).unwrap()
 }

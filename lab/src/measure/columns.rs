@@ -2,8 +2,8 @@
 
 use host::executor::Executor;
 use host::memory::{collect, filled};
-use host::verify::{Exact, Verification, exact, verify};
-use host::{Csr, Error, Format, Layout, Multivector, Real, Vector, parallel};
+use host::verify::{Verification, exact, verify};
+use host::{Csr, Error, Format, Layout, Multivector, Scalar, Vector, parallel};
 
 use crate::vectors::random_vector;
 
@@ -19,13 +19,13 @@ const MOST_DIFFERENT: usize = 5;
 pub const ONE: Multivector = Multivector { vectors: 1, layout: Layout::ColumnMajor };
 
 /// Different vectors, with the exact product of each.
-pub struct Columns<'a, T: Real> {
+pub struct Columns<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     vectors: Vec<Vec<T>>,
-    exact: Vec<Vec<Exact>>,
+    exact: Vec<Vec<T::Exact>>,
 }
 
-impl<'a, T: Real> Columns<'a, T> {
+impl<'a, T: Scalar> Columns<'a, T> {
     /// Makes enough vectors for any of these shapes, and for [one](ONE).
     ///
     /// # Errors

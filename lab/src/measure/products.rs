@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use host::{Csr, Error, Multivector, Plan, Real, Vector};
+use host::{Csr, Error, Multivector, Plan, Scalar, Vector};
 
 use super::session::{Session, own_failure};
 use crate::peers::BOUND;
 use crate::record::{Product, Run};
 use crate::subject::Subject;
 
-impl<T: Real, S: Subject> Session<'_, '_, T, S> {
+impl<T: Scalar, S: Subject> Session<'_, '_, T, S> {
     /// Multiplies vectors of every requested shape in the plan's format, whose run with one vector is `single`. Empty if
     /// the format does not support several vectors.
     pub(super) fn products(&mut self, plan: &mut Plan<T, S>, single: &Run) -> Vec<Product> {

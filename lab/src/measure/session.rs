@@ -5,7 +5,7 @@ use std::time::Instant;
 use host::executor::Executor;
 use host::format::{FillLimit, Matrix};
 use host::select::{Analysis, Selection, choose};
-use host::{Csr, Error, Format, Multivector, Plan, Real, ValueStorage, Vector};
+use host::{Csr, Error, Format, Multivector, Plan, Scalar, ValueStorage, Vector};
 
 use super::columns::{Columns, ONE};
 use super::{Settings, UNIT};
@@ -25,7 +25,7 @@ type Multiply<'m, T, S> = dyn FnMut(&mut Vector<T, S>) -> Result<(), Error> + 'm
 type Converted<T, S> = (Matrix<T, <S as Executor>::Memory>, Option<Conversion>);
 
 /// Shared by all formats of one matrix.
-pub(super) struct Session<'a, 's, T: Real, S: Subject> {
+pub(super) struct Session<'a, 's, T: Scalar, S: Subject> {
     pub subject: &'s S,
     pub chill: Option<&'a mut Chill<'s>>,
     pub ceilings: Option<&'a Ceilings>,
@@ -48,7 +48,7 @@ impl From<Run> for Measured {
     }
 }
 
-impl<T: Real, S: Subject> Session<'_, '_, T, S> {
+impl<T: Scalar, S: Subject> Session<'_, '_, T, S> {
     /// Measures formats with the same storage.
     pub fn storage(&mut self, csr: &Csr<T, S::Memory>, formats: &[Format]) -> Vec<(Format, Measured)> {
         let prepared = match formats[0] {
@@ -286,7 +286,7 @@ pub(super) fn own_failure(error: &Error) -> Run {
 }
 
 /// Returns the bytes of x and y of this shape.
-fn vector_bytes<T: Real>(matrix: &Csr<T>, shape: Multivector) -> u128 {
+fn vector_bytes<T: Scalar>(matrix: &Csr<T>, shape: Multivector) -> u128 {
     shape.vectors as u128 * (matrix.rows() + matrix.columns()) as u128 * size_of::<T>() as u128
 }
 

@@ -1,7 +1,7 @@
 //! Arrays for cuSPARSE's BSR, made on the host.
 
 use host::format::Offsets;
-use host::{Csr, Real};
+use host::{Csr, Scalar};
 use rayon::prelude::*;
 
 /// Sizes of square blocks to try.
@@ -27,7 +27,7 @@ pub struct Blocks<T> {
     pub values: Vec<T>,
 }
 
-impl<T: Real> Blocks<T> {
+impl<T: Scalar> Blocks<T> {
     /// Stores `matrix` in blocks of the size from 2 to 8 that takes the fewest bytes, judging by a sample of the block
     /// rows, among the sizes that divide it: cuSPARSE has no blocks that extend past an edge. O(nnz log(longest block
     /// row)), in parallel.
@@ -70,7 +70,7 @@ impl<T: Real> Blocks<T> {
 }
 
 /// Returns the block columns of each block row, in order.
-fn block_columns<T: Real>(matrix: &Csr<T>, size: usize) -> impl IndexedParallelIterator<Item = Vec<u32>> + '_ {
+fn block_columns<T: Scalar>(matrix: &Csr<T>, size: usize) -> impl IndexedParallelIterator<Item = Vec<u32>> + '_ {
     (0..matrix.rows() / size)
         .into_par_iter()
         .with_min_len(256)
@@ -78,7 +78,7 @@ fn block_columns<T: Real>(matrix: &Csr<T>, size: usize) -> impl IndexedParallelI
 }
 
 /// Returns the block columns of a block row, in order.
-fn columns_of<T: Real>(matrix: &Csr<T>, size: usize, block_row: usize) -> Vec<u32> {
+fn columns_of<T: Scalar>(matrix: &Csr<T>, size: usize, block_row: usize) -> Vec<u32> {
     let entries = matrix.row_offsets().get(block_row * size)..matrix.row_offsets().get((block_row + 1) * size);
     let mut columns: Vec<u32> = matrix.column_indices()[entries].iter().map(|column| column / size as u32).collect();
     columns.sort_unstable();
@@ -87,7 +87,7 @@ fn columns_of<T: Real>(matrix: &Csr<T>, size: usize, block_row: usize) -> Vec<u3
 }
 
 /// Returns the bytes of the arrays with blocks of this size, estimated from every [`SAMPLED`]th block row.
-fn sampled_bytes<T: Real>(matrix: &Csr<T>, size: usize) -> f64 {
+fn sampled_bytes<T: Scalar>(matrix: &Csr<T>, size: usize) -> f64 {
     let block_rows = matrix.rows() / size;
     let taken = (0..block_rows).into_par_iter().step_by(SAMPLED);
     let sample = taken.len().max(1);

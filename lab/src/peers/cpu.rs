@@ -9,7 +9,7 @@ use faer::sparse::{SparseRowMatRef, SymbolicSparseRowMatRef};
 use host::executor::HostExecutor;
 use host::format::Offsets;
 use host::memory::ElementType;
-use host::{Csr, Error, Real};
+use host::{Csr, Error, Real, Scalar};
 use sprs::SpIndex;
 
 use super::peer::{Peer, PeerError, Prepared, check_vectors};
@@ -20,8 +20,8 @@ trait Number: Real + cpu_peers::Number {}
 impl Number for f32 {}
 impl Number for f64 {}
 
-/// Returns the peers on the CPU.
-pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, HostExecutor>>> {
+/// Returns the peers on the CPU; none for complex numbers.
+pub fn peers<T: Scalar>() -> Vec<Box<dyn Peer<T, HostExecutor>>> {
     fn all<T: Real + Number>() -> Box<dyn Any> {
         Box::new([Box::new(Sprs) as Box<dyn Peer<T, HostExecutor>>, Box::new(Faer)])
     }
@@ -29,7 +29,6 @@ pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, HostExecutor>>> {
         ElementType::Float32 => all::<f32>(),
         _ => all::<f64>(),
     };
-    // A third number type would have no peers.
     peers.downcast::<[Box<dyn Peer<T, HostExecutor>>; 2]>().map_or_else(|_| Vec::new(), |peers| Vec::from(*peers))
 }
 
@@ -180,6 +179,7 @@ fn scale<T: Real>(beta: T, y: &mut [T]) {
 
 #[cfg(test)]
 mod tests {
+    use host::ValueStorage;
     use host::executor::Cpu;
     use host::verify::{exact, verify};
 
@@ -189,7 +189,7 @@ mod tests {
 
     fn check<T: Real>() {
         let cpu = HostExecutor::from(Cpu::new());
-        let peers = cpu.peers::<T>();
+        let peers = cpu.peers::<T>(ValueStorage::Full);
         assert!(peers.absent.is_empty());
         assert_eq!(peers.present.iter().map(|peer| peer.name()).collect::<Vec<_>>(), ["sprs", "faer"]);
         for (name, matrix) in matrices::<T>() {

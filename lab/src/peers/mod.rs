@@ -25,7 +25,7 @@ mod slices;
 mod tests;
 
 use host::executor::{Executor, HostExecutor};
-use host::{Multivector, Real};
+use host::{Multivector, Real, Scalar, ValueStorage};
 
 pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
 #[cfg(all(feature = "peers", feature = "cuda"))]
@@ -45,14 +45,14 @@ pub struct Absent {
 }
 
 /// The peers of an executor.
-pub struct Peers<'e, T: Real, E: Executor> {
+pub struct Peers<'e, T: Scalar, E: Executor> {
     /// The available peers.
     pub present: Vec<Box<dyn Peer<T, E> + 'e>>,
     /// The missing libraries, and missing parts of libraries.
     pub absent: Vec<Absent>,
 }
 
-impl<T: Real, E: Executor> Peers<'_, T, E> {
+impl<T: Scalar, E: Executor> Peers<'_, T, E> {
     fn none() -> Self {
         Self { present: Vec::new(), absent: Vec::new() }
     }
@@ -71,11 +71,12 @@ impl<T: Real, E: Executor> Peers<'_, T, E> {
 
 /// An executor with peers.
 pub trait WithPeers: Executor + Sized {
-    /// Returns the peers that work on arrays in its memory.
-    fn peers<T: Real>(&self) -> Peers<'_, T, Self>;
+    /// Returns the peers that work on arrays in its memory: those that store values in full, and those that store them as
+    /// `values` does, which reject a matrix if this would change a value.
+    fn peers<T: Scalar>(&self, values: ValueStorage) -> Peers<'_, T, Self>;
 
     /// Returns the peers that multiply several vectors of this shape at once.
-    fn multivector_peers<T: Real>(&self, _shape: Multivector) -> Peers<'_, T, Self> {
+    fn multivector_peers<T: Scalar>(&self, _shape: Multivector) -> Peers<'_, T, Self> {
         Peers::none()
     }
 
@@ -94,7 +95,7 @@ const CUBLAS: &str = "cuBLAS";
 const NOT_BUILT: &str = "this program was built without the feature `peers`";
 
 impl WithPeers for HostExecutor {
-    fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
+    fn peers<T: Scalar>(&self, _: ValueStorage) -> Peers<'_, T, Self> {
         match self {
             #[cfg(feature = "peers")]
             Self::Cpu(_) => Peers { present: cpu::peers(), ..Peers::none() },
@@ -108,17 +109,17 @@ impl WithPeers for HostExecutor {
 #[cfg(feature = "cuda")]
 impl WithPeers for host::executor::Cuda {
     #[cfg(feature = "peers")]
-    fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
-        cusparse::peers(self)
+    fn peers<T: Scalar>(&self, values: ValueStorage) -> Peers<'_, T, Self> {
+        cusparse::peers(self, values)
     }
 
     #[cfg(not(feature = "peers"))]
-    fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
+    fn peers<T: Scalar>(&self, _: ValueStorage) -> Peers<'_, T, Self> {
         Peers::not_built(&["cuSPARSE"])
     }
 
     #[cfg(feature = "peers")]
-    fn multivector_peers<T: Real>(&self, shape: Multivector) -> Peers<'_, T, Self> {
+    fn multivector_peers<T: Scalar>(&self, shape: Multivector) -> Peers<'_, T, Self> {
         cusparse::multivector_peers(self, shape)
     }
 

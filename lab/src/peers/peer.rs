@@ -1,7 +1,7 @@
 //! The interface of a peer.
 
 use host::executor::Executor;
-use host::{Csr, Error, Format, Real, Vector};
+use host::{Csr, Error, Format, Real, Scalar, Vector};
 
 /// The format whose error bound holds for every peer in [`host::verify::verify`]: their order of additions is unknown, and
 /// no order has a longer chain than one sum over the row.
@@ -9,7 +9,7 @@ pub const BOUND: Format = Format::CSR_SCALAR;
 
 /// A competing library's product. A peer for [several vectors](super::WithPeers::multivector_peers) has all of them in x,
 /// and in y.
-pub trait Peer<T: Real, E: Executor> {
+pub trait Peer<T: Scalar, E: Executor> {
     /// Returns the name in files and on the command line: the library and, if it has several ways, the way.
     fn name(&self) -> &'static str;
 
@@ -31,7 +31,7 @@ pub trait Peer<T: Real, E: Executor> {
 }
 
 /// A matrix prepared by a peer.
-pub trait Prepared<T: Real, E: Executor> {
+pub trait Prepared<T: Scalar, E: Executor> {
     /// Returns the settings passed to the library.
     fn strategy(&self) -> String;
 
@@ -90,7 +90,7 @@ pub enum PeerError {
 
 /// Checks that vectors fit a matrix.
 #[cfg(feature = "peers")]
-pub(super) fn check_vectors<T: Real, M: host::Memory>(
+pub(super) fn check_vectors<T: Scalar, M: host::Memory>(
     matrix: &Csr<T, M>,
     x: &M::Buffer<T>,
     y: &M::Buffer<T>,
@@ -100,7 +100,7 @@ pub(super) fn check_vectors<T: Real, M: host::Memory>(
 
 /// Checks that `vectors` vectors fit a matrix.
 #[cfg(feature = "peers")]
-pub(super) fn check_multivectors<T: Real, M: host::Memory>(
+pub(super) fn check_multivectors<T: Scalar, M: host::Memory>(
     matrix: &Csr<T, M>,
     vectors: usize,
     x: &M::Buffer<T>,

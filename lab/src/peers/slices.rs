@@ -3,21 +3,21 @@
 use host::executor::KernelExecutor;
 use host::format::sell_p;
 use host::format::{FillLimit, SellP, Slicing};
-use host::{Csr, Error, Real};
+use host::{Csr, Error, Scalar};
 
 /// Rows per slice: one warp.
 pub const SLICE_SIZE: u32 = 32;
 
 /// A matrix in slices, and the offset of each slice in slots. The slots of a slice are stored by columns; the column of a
 /// slot without an entry is `u32::MAX`, which is -1 to cuSPARSE.
-pub struct Slices<T: Real, K: KernelExecutor> {
+pub struct Slices<T: Scalar, K: KernelExecutor> {
     /// Columns and values.
     pub matrix: SellP<T, K::Memory>,
     /// One offset per slice, and the number of slots.
     pub offsets: Vec<u64>,
 }
 
-impl<T: Real, K: KernelExecutor> Slices<T, K> {
+impl<T: Scalar, K: KernelExecutor> Slices<T, K> {
     /// Converts `matrix` in its memory.
     ///
     /// # Errors

@@ -1,17 +1,17 @@
 //! Shared by the tests of several peers.
 
 use host::verify::{exact, verify};
-use host::{Csr, Real};
+use host::{Csr, Scalar};
 use synthetic::Generator;
 
 use super::BOUND;
 
-pub fn generated<T: Real>(text: &str) -> Csr<T> {
+pub fn generated<T: Scalar>(text: &str) -> Csr<T> {
     text.parse::<Generator>().unwrap().generate().unwrap()
 }
 
 /// Small matrices of several structures.
-pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
+pub fn matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
     let generators = [
         "stencil:27:9x7x5",
         "stencil:5:20x31",
@@ -33,12 +33,12 @@ pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
     matrices
 }
 
-pub fn vector<T: Real>(length: usize) -> Vec<T> {
+pub fn vector<T: Scalar>(length: usize) -> Vec<T> {
     (0..length).map(|place| T::from_f64((place as f64 + 0.5).sin())).collect()
 }
 
 /// Checks a multiplication y ← y + A x with y = 0.
-pub fn verified<T: Real>(name: &str, matrix: &Csr<T>, multiply: impl FnOnce(&[T], &mut [T])) {
+pub fn verified<T: Scalar>(name: &str, matrix: &Csr<T>, multiply: impl FnOnce(&[T], &mut [T])) {
     let x = vector(matrix.columns());
     let mut y = vec![T::ZERO; matrix.rows()];
     multiply(&x, &mut y);

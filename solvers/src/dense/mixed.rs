@@ -9,15 +9,15 @@ use host::error::{Error, check_length};
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use host::memory::{Buffer, HostMemory, Memory};
 use host::parallel;
-use host::real::Real;
+use host::real::{Real, Scalar, parts_of, parts_of_mut};
 
-/// Elements that a CPU thread takes at a time.
+/// Parts of elements that a CPU thread takes at a time.
 const ELEMENTS_AT_ONCE: usize = 4096;
 
 /// y ← α x + β y for vectors of two precisions.
 pub struct MixedUpdate<X, Y>(PhantomData<(X, Y)>);
 
-impl<X: Real, Y: Real> Operation for MixedUpdate<X, Y> {
+impl<X: Scalar, Y: Scalar<Wide = X::Wide>> Operation for MixedUpdate<X, Y> {
     type Operands<'a, M: Memory> = MixedOperands<'a, X, Y, M>;
     type Output<M: Memory> = ();
 
@@ -34,7 +34,7 @@ impl<X: Real, Y: Real> Operation for MixedUpdate<X, Y> {
 
 /// The operands of [`MixedUpdate`], y ← α x + β y, computed in 64 bits and rounded once to y's precision. With β = 0, y is
 /// overwritten and never read.
-pub struct MixedOperands<'a, X: Real, Y: Real, M: Memory> {
+pub struct MixedOperands<'a, X: Scalar, Y: Scalar<Wide = X::Wide>, M: Memory> {
     /// The factor of x.
     pub alpha: f64,
     /// The vector that is added.
@@ -46,22 +46,28 @@ pub struct MixedOperands<'a, X: Real, Y: Real, M: Memory> {
 }
 
 /// Returns the launch of y ← α x + β y.
-fn launch<X: Real, Y: Real, M: Memory>(operands: MixedOperands<'_, X, Y, M>, device: &Device) -> Result<Launch, Error> {
+fn launch<X: Scalar, Y: Scalar<Wide = X::Wide>, M: Memory>(
+    operands: MixedOperands<'_, X, Y, M>,
+    device: &Device,
+) -> Result<Launch, Error> {
     let MixedOperands { alpha, x, beta, y } = operands;
     check_length("y", y.len(), x.len())?;
-    let count = x.len() as u64;
-    let kernel = MixedAxpby { count, alpha, x: x.global(), beta, y: y.global_mut() };
+    let count = (x.len() * X::PARTS) as u64;
+    let kernel = MixedAxpby { count, alpha, x: x.global_parts(), beta, y: y.global_parts_mut() };
     Ok(Launch::new(device.grid(count), kernel))
 }
 
 /// y ← α x + β y on the host.
-fn update_on_host<X: Real, Y: Real>(operands: MixedOperands<'_, X, Y, HostMemory>) -> Result<(), Error> {
+fn update_on_host<X: Scalar, Y: Scalar<Wide = X::Wide>>(
+    operands: MixedOperands<'_, X, Y, HostMemory>,
+) -> Result<(), Error> {
     let MixedOperands { alpha, x, beta, y } = operands;
     check_length("y", y.len(), x.len())?;
-    parallel::chunks_mut(y, ELEMENTS_AT_ONCE, 1, &|(chunk, y)| {
+    let x = parts_of(x);
+    parallel::chunks_mut(parts_of_mut(y), ELEMENTS_AT_ONCE, 1, &|(chunk, y)| {
         for (y, x) in y.iter_mut().zip(&x[chunk * ELEMENTS_AT_ONCE..]) {
             let product = alpha * x.to_f64();
-            *y = Y::from_f64(if beta == 0.0 { product } else { product + beta * y.to_f64() });
+            *y = Y::Real::from_f64(if beta == 0.0 { product } else { product + beta * y.to_f64() });
         }
     });
     Ok(())

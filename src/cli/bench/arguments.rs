@@ -16,7 +16,7 @@ use warp_spmv::{Format, Layout, Multivector};
 use crate::cli::figures::{self, Asked};
 use crate::cli::formats;
 use crate::cli::grids::Grids;
-use crate::cli::precision::Precision;
+use crate::cli::precision::AnyPrecision;
 use crate::cli::run::executor_parser;
 use crate::cli::values::Values;
 
@@ -74,9 +74,10 @@ pub struct Arguments {
     /// otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     pub executor: Vec<ExecutorName>,
-    /// The type of all values [default: both, and for a figure that of its paper]
+    /// The type of all values; may be given several times [default: float64 and float32, and for a figure that of its
+    /// paper]
     #[arg(long, value_enum)]
-    pub precision: Vec<Precision>,
+    pub precision: Vec<AnyPrecision>,
     /// Timed multiplications in each format [default: 50, in the suite quick 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,

@@ -13,7 +13,7 @@ use super::arguments::{ALL_NAME, Arguments, Formats, Suites};
 use crate::cli::error::Error;
 use crate::cli::figures::experiments;
 use crate::cli::input::Source;
-use crate::cli::precision::Precision;
+use crate::cli::precision::AnyPrecision;
 
 /// A matrix to measure.
 pub struct Matrix {
@@ -25,7 +25,7 @@ pub struct Matrix {
 /// The measurements of a matrix in one precision.
 #[derive(Clone)]
 pub struct Wanted {
-    pub precision: Precision,
+    pub precision: AnyPrecision,
     pub formats: Vec<Format>,
     pub peers: Chosen,
     /// Vectors that are multiplied at once, besides one.
@@ -71,10 +71,10 @@ pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
     }
     let mut precisions = arguments.precision.clone();
     if precisions.is_empty() {
-        precisions.extend([Precision::Float64, Precision::Float32]);
+        precisions.extend([AnyPrecision::Float64, AnyPrecision::Float32]);
     }
     let peers = peers(arguments).unwrap_or(Chosen::All);
-    let all = Wanted { precision: Precision::Float64, formats, peers, shapes: arguments.shapes() };
+    let all = Wanted { precision: AnyPrecision::Float64, formats, peers, shapes: arguments.shapes() };
     let wanted: Vec<_> = precisions.into_iter().map(|precision| Wanted { precision, ..all.clone() }).collect();
     let matrix = |text: OsString, family: Option<String>| {
         let source = Source::new(text);
@@ -113,7 +113,7 @@ fn peers(arguments: &Arguments) -> Option<Chosen> {
 /// The matrices of the requested figures.
 fn of_figures(arguments: &Arguments) -> Vec<Matrix> {
     let precisions: Vec<_> = arguments.precision.iter().map(|precision| precision.name()).collect();
-    let known = |name: &str| Precision::value_variants().iter().copied().find(|precision| precision.name() == name);
+    let known = |name: &str| AnyPrecision::value_variants().iter().copied().find(|precision| precision.name() == name);
     let tasks = figures::tasks(&experiments(&arguments.figure), &precisions);
     let members = tasks.into_iter().map(|task| {
         let shown = || Chosen::Named(task.peers.iter().map(|&name| name.to_owned()).collect());

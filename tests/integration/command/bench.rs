@@ -141,6 +141,44 @@ fn an_interrupted_run_goes_on_where_it_was() {
 }
 
 #[test]
+fn complex_matrices_are_measured_beside_real_ones() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let complex = "helmholtz:grid=9x8x7";
+    let all = ["float64", "complex64", "complex128"].map(|precision| ["--precision", precision]).concat();
+    let run =
+        |more: &[&str]| bench(&[&["--matrix", complex, "--format", "dia", "--out", &out], &all[..], more].concat());
+    let outcome = run(&["--matrix", "stencil:5:20", "--vectors", "3"]);
+    assert_eq!(outcome.code, Some(1));
+    let message = outcome.stderr;
+    assert!(message.contains("float64: the values are complex") && !message.contains("wrong"), "{message}");
+    let entries = read(&out);
+    let entries: Vec<_> = entries.as_array().unwrap().iter().collect();
+    assert_eq!(entries.len(), 6);
+    for entry in entries {
+        let (name, precision) = (&entry["filename"], entry["env"]["precision"].as_str().unwrap());
+        if name == complex && precision == "float64" {
+            assert!(entry["error"].is_string() && entry["spmv"].as_object().unwrap().is_empty(), "{entry}");
+            continue;
+        }
+        let bytes = match precision {
+            "complex128" => 16,
+            _ => 8,
+        };
+        for run in [&entry["spmv"]["dia"], &entry["spmv"]["csr-vector"], &entry["products"]["csr-vector"][0]["run"]] {
+            assert!(run["completed"] == true && run["error_of_bound"].as_f64().unwrap() <= 1.0, "{entry}");
+        }
+        let csr = &entry["spmv"]["csr-vector"];
+        let nonzeros = entry["nonzeros"].as_u64().unwrap();
+        let offsets = 4 * (entry["rows"].as_u64().unwrap() + 1);
+        assert_eq!(csr["storage"].as_u64().unwrap(), offsets + (4 + bytes) * nonzeros, "{entry}");
+    }
+    // All is there.
+    let outcome = run(&["--vectors", "3", "--resume"]);
+    assert_eq!((outcome.stdout.lines().count(), read(&out).as_array().unwrap().len()), (0, 6), "{}", outcome.stdout);
+}
+
+#[test]
 fn a_figure_is_drawn_from_what_is_measured() {
     let folder = Folder::new();
     let out = results_in(&folder);

@@ -296,10 +296,8 @@ pub(crate) unsafe fn read_streaming_4x32(address: *const u32) -> [u32; 4] {
 
 #[inline(always)]
 pub(crate) unsafe fn read_streaming_4x64(address: *const u64) -> [u64; 4] {
-    // SAFETY: the caller's promise; a load is 16 bytes at most.
-    let [a, b] = unsafe { read_streaming_2x64(address) };
-    // SAFETY: the caller's promise, for the second half of the 32 bytes.
-    let [c, d] = unsafe { read_streaming_2x64(address.add(2)) };
+    // SAFETY: the caller's promise.
+    let [[a, b], [c, d]] = unsafe { read_streaming_2_pairs_64(address.cast()) };
     [a, b, c, d]
 }
 
@@ -581,11 +579,9 @@ pub(crate) unsafe fn read_streaming_2_pairs_32(address: *const [u32; 2]) -> [[u3
 
 #[inline(always)]
 pub(crate) unsafe fn read_streaming_4_pairs_32(address: *const [u32; 2]) -> [[u32; 2]; 4] {
-    // SAFETY: the caller's promise; a load is 16 bytes at most.
-    let [a, b] = unsafe { read_streaming_2_pairs_32(address) };
-    // SAFETY: the caller's promise, for the second half of the 32 bytes.
-    let [c, d] = unsafe { read_streaming_2_pairs_32(address.add(2)) };
-    [a, b, c, d]
+    // SAFETY: the caller's promise.
+    let [[a, b], [c, d]] = unsafe { read_streaming_2_pairs_64(address.cast()) };
+    [a, b, c, d].map(|pair| [pair as u32, (pair >> 32) as u32])
 }
 
 #[inline(always)]
@@ -596,14 +592,19 @@ pub(crate) unsafe fn read_streaming_pair_64(address: *const [u64; 2]) -> [u64; 2
 
 #[inline(always)]
 pub(crate) unsafe fn read_streaming_2_pairs_64(address: *const [u64; 2]) -> [[u64; 2]; 2] {
-    // SAFETY: the caller's promise; a load is 16 bytes at most.
-    [0, 1].map(|number| unsafe { read_streaming_pair_64(address.add(number)) })
+    // A load is 16 bytes at most, and a sector 32: the L1 cache keeps its other half for the second load, instead of
+    // requesting the sector twice.
+    // SAFETY: the caller's promise.
+    [0, 1].map(|number| unsafe { read_pair_64(address.add(number)) })
 }
 
 #[inline(always)]
 pub(crate) unsafe fn read_streaming_4_pairs_64(address: *const [u64; 2]) -> [[u64; 2]; 4] {
-    // SAFETY: the caller's promise; a load is 16 bytes at most.
-    [0, 1, 2, 3].map(|number| unsafe { read_streaming_pair_64(address.add(number)) })
+    // SAFETY: the caller's promise.
+    let [a, b] = unsafe { read_streaming_2_pairs_64(address) };
+    // SAFETY: the caller's promise, for the second half of the 64 bytes.
+    let [c, d] = unsafe { read_streaming_2_pairs_64(address.add(2)) };
+    [a, b, c, d]
 }
 
 #[inline(always)]

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use cudarc::cusparse::sys;
 use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
 use host::memory::ElementType;
-use host::{Csr, Error, Real};
+use host::{Csr, Error, Scalar};
 
 use super::descriptors::address;
 use super::library::{Library, check};
@@ -14,10 +14,17 @@ use crate::peers::blocks::Blocks;
 use crate::peers::peer::{Prepared, check_vectors};
 
 /// Functions required only here.
-pub const NEEDED: &[&str] = &["cusparseCreateMatDescr", "cusparseDestroyMatDescr", "cusparseSbsrmv", "cusparseDbsrmv"];
+pub const NEEDED: &[&str] = &[
+    "cusparseCreateMatDescr",
+    "cusparseDestroyMatDescr",
+    "cusparseSbsrmv",
+    "cusparseDbsrmv",
+    "cusparseCbsrmv",
+    "cusparseZbsrmv",
+];
 
 /// A matrix in blocks.
-pub struct LegacyBlocks<'a, T: Real> {
+pub struct LegacyBlocks<'a, T: Scalar> {
     size: usize,
     bytes: u128,
     offsets: CudaBuffer<u32>,
@@ -39,7 +46,7 @@ impl Drop for Properties {
     }
 }
 
-impl<'a, T: Real> LegacyBlocks<'a, T> {
+impl<'a, T: Scalar> LegacyBlocks<'a, T> {
     /// Moves the blocks to the GPU.
     ///
     /// # Errors
@@ -66,7 +73,7 @@ impl<'a, T: Real> LegacyBlocks<'a, T> {
     }
 }
 
-impl<T: Real> Prepared<T, Cuda> for LegacyBlocks<'_, T> {
+impl<T: Scalar> Prepared<T, Cuda> for LegacyBlocks<'_, T> {
     fn strategy(&self) -> String {
         format!("BSR, blocks of {0} x {0}, row by row, cusparse<t>bsrmv", self.size)
     }
@@ -110,6 +117,8 @@ impl<T: Real> Prepared<T, Cuda> for LegacyBlocks<'_, T> {
         }
         match T::TYPE {
             ElementType::Float32 => multiply!(cusparseSbsrmv, f32),
+            ElementType::Complex64 => multiply!(cusparseCbsrmv, sys::cuComplex),
+            ElementType::Complex128 => multiply!(cusparseZbsrmv, sys::cuDoubleComplex),
             _ => multiply!(cusparseDbsrmv, f64),
         }
     }

@@ -6,14 +6,16 @@ use std::ptr::{null, null_mut};
 use cudarc::cusparse::sys;
 use host::executor::CudaBuffer;
 use host::memory::{Buffer, Element, ElementType};
-use host::{Error, Layout, Multivector, Real};
+use host::{Error, Layout, Multivector, Scalar};
 
 use super::library::check;
 
 /// cuSPARSE's name of a number type.
-pub fn data_type<T: Real>() -> sys::cudaDataType {
+pub fn data_type<T: Scalar>() -> sys::cudaDataType {
     match T::TYPE {
         ElementType::Float32 => sys::cudaDataType::CUDA_R_32F,
+        ElementType::Complex64 => sys::cudaDataType::CUDA_C_32F,
+        ElementType::Complex128 => sys::cudaDataType::CUDA_C_64F,
         _ => sys::cudaDataType::CUDA_R_64F,
     }
 }
@@ -64,7 +66,7 @@ impl Drop for MatrixDescriptor {
 /// A descriptor of x or y.
 pub trait Dense {
     /// Changes the array to another one of the same length.
-    fn point_to<T: Real>(&mut self, array: &CudaBuffer<T>) -> Result<(), Error>;
+    fn point_to<T: Scalar>(&mut self, array: &CudaBuffer<T>) -> Result<(), Error>;
 }
 
 /// The descriptor of a vector.
@@ -72,7 +74,7 @@ pub struct VectorDescriptor(sys::cusparseDnVecDescr_t);
 
 impl VectorDescriptor {
     /// For a vector, and for those of its length passed to [`point_to`](Dense::point_to) later.
-    pub fn new<T: Real>(vector: &CudaBuffer<T>) -> Result<Self, Error> {
+    pub fn new<T: Scalar>(vector: &CudaBuffer<T>) -> Result<Self, Error> {
         let mut descriptor = null_mut();
         let values = address(vector).cast_mut();
         // SAFETY: the descriptor is written to a valid pointer, and the array has the given length. Only a multiplication
@@ -90,7 +92,7 @@ impl VectorDescriptor {
 }
 
 impl Dense for VectorDescriptor {
-    fn point_to<T: Real>(&mut self, vector: &CudaBuffer<T>) -> Result<(), Error> {
+    fn point_to<T: Scalar>(&mut self, vector: &CudaBuffer<T>) -> Result<(), Error> {
         // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the vector is alive.
         let status = unsafe { sys::cusparseDnVecSetValues(self.0, address(vector).cast_mut()) };
         check("cusparseDnVecSetValues", status)
@@ -109,7 +111,7 @@ pub struct BlockDescriptor(sys::cusparseDnMatDescr_t);
 
 impl BlockDescriptor {
     /// For vectors of this shape in an array, and for arrays of its length passed to [`point_to`](Dense::point_to) later.
-    pub fn new<T: Real>(array: &CudaBuffer<T>, shape: Multivector) -> Result<Self, Error> {
+    pub fn new<T: Scalar>(array: &CudaBuffer<T>, shape: Multivector) -> Result<Self, Error> {
         let (length, vectors) = (array.len() / shape.vectors.max(1), shape.vectors);
         let (stride, order) = match shape.layout {
             Layout::RowMajor => (vectors, sys::cusparseOrder_t::CUSPARSE_ORDER_ROW),
@@ -140,7 +142,7 @@ impl BlockDescriptor {
 }
 
 impl Dense for BlockDescriptor {
-    fn point_to<T: Real>(&mut self, array: &CudaBuffer<T>) -> Result<(), Error> {
+    fn point_to<T: Scalar>(&mut self, array: &CudaBuffer<T>) -> Result<(), Error> {
         // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the array is alive.
         let status = unsafe { sys::cusparseDnMatSetValues(self.0, address(array).cast_mut()) };
         check("cusparseDnMatSetValues", status)

@@ -6,25 +6,15 @@ use std::rc::Rc;
 
 use cudarc::cusparse::sys;
 use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
-use host::{Csr, Error, Real};
+use host::{Csr, Error, Scalar};
 
-use super::descriptors::{Dense, MatrixDescriptor, data_type};
+use super::descriptors::{Dense, data_type};
 use super::library::Library;
+use super::stored::Stored;
 use crate::peers::peer::{Prepared, check_multivectors};
 
 /// Neither the matrix nor the vectors are transposed.
 pub const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
-
-/// A matrix in cuSPARSE.
-pub struct Stored {
-    /// The matrix; declared first, so that it is dropped before the arrays.
-    pub descriptor: MatrixDescriptor,
-    /// The arrays, other than those of the CSR matrix.
-    #[expect(dead_code, reason = "they are kept for the descriptor")]
-    pub arrays: Vec<Box<dyn std::any::Any>>,
-    /// Bytes of all its arrays.
-    pub bytes: u128,
-}
 
 /// The arguments of a routine's functions.
 pub struct Operands<'o, D> {
@@ -53,7 +43,7 @@ pub trait Routine {
     fn reproducible(&self) -> Option<bool>;
 
     /// Makes the descriptor of x or y.
-    fn describe<T: Real>(&self, array: &CudaBuffer<T>) -> Result<Self::Dense, Error>;
+    fn describe<T: Scalar>(&self, array: &CudaBuffer<T>) -> Result<Self::Dense, Error>;
 
     /// Returns the size of the buffer.
     ///
@@ -77,7 +67,7 @@ pub trait Routine {
 }
 
 /// A preprocessed matrix.
-pub struct Generic<'a, T: Real, R: Routine> {
+pub struct Generic<'a, T: Scalar, R: Routine> {
     // Fields are dropped in this order: the library last.
     stored: Stored,
     x: R::Dense,
@@ -91,7 +81,7 @@ pub struct Generic<'a, T: Real, R: Routine> {
     library: Rc<Library<'a>>,
 }
 
-impl<'a, T: Real, R: Routine> Generic<'a, T, R> {
+impl<'a, T: Scalar, R: Routine> Generic<'a, T, R> {
     /// Preprocesses a matrix. Queued on the stream.
     ///
     /// # Errors
@@ -131,7 +121,7 @@ impl<'a, T: Real, R: Routine> Generic<'a, T, R> {
     }
 }
 
-impl<T: Real, R: Routine> Prepared<T, Cuda> for Generic<'_, T, R> {
+impl<T: Scalar, R: Routine> Prepared<T, Cuda> for Generic<'_, T, R> {
     fn strategy(&self) -> String {
         self.strategy.clone()
     }
@@ -167,6 +157,6 @@ impl<T: Real, R: Routine> Prepared<T, Cuda> for Generic<'_, T, R> {
 }
 
 /// Returns the address of a scalar on the host.
-pub fn scalar<T: Real>(value: &T) -> *const c_void {
+pub fn scalar<T: Scalar>(value: &T) -> *const c_void {
     std::ptr::from_ref(value).cast()
 }

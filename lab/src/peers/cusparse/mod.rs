@@ -8,55 +8,68 @@ mod operation;
 mod spgemm;
 mod spmm;
 mod spmv;
+mod stored;
 
 use std::rc::Rc;
 
-use cudarc::cusparse::sys;
 use cudarc::cusparse::sys::cusparseSpMMAlg_t as BlockAlgorithm;
 use cudarc::cusparse::sys::cusparseSpMVAlg_t as Algorithm;
-use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
-use host::format::coo;
-use host::format::{Offsets, SellP};
-use host::memory::{Buffer, Element};
-use host::{Csr, Error, Multivector, Real};
+use host::executor::{Cuda, CudaBuffer, CudaMemory};
+use host::memory::ElementType;
+use host::{Csr, Multivector, NarrowType, Scalar, ValueStorage};
 
 use self::bsrmv::LegacyBlocks;
-use self::descriptors::{MatrixDescriptor, address, data_type, index_type};
-use self::generic::{Generic, Stored};
+use self::generic::Generic;
 pub use self::library::cusparse_name;
 use self::library::{Library, has_all, is_unsupported};
 use self::operation::{Functions, Operation};
 pub use self::spgemm::{SpGemm, SpGemmProduct, SpGemms, sparse_product_peers};
 use self::spmm::SpMm;
 use self::spmv::SpMv;
+use self::stored::{Entries, bsr, download, in_float32};
 use super::blocks::Blocks;
 use super::peer::{Peer, PeerError, Prepared};
-use super::slices::{SLICE_SIZE, Slices};
 use super::{Absent, Peers};
 
-const ZERO_BASED: sys::cusparseIndexBase_t = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
-
-/// Returns all ways in which cuSPARSE multiplies a matrix by a vector.
-pub fn peers<T: Real>(cuda: &Cuda) -> Peers<'_, T, Cuda> {
+/// Returns all ways in which cuSPARSE multiplies a matrix by a vector, with values in full or stored as `values` does.
+pub fn peers<T: Scalar>(cuda: &Cuda, values: ValueStorage) -> Peers<'_, T, Cuda> {
     let library = match Library::new(cuda) {
         Ok(library) => library,
         Err(reason) => return Peers::without("cuSPARSE", reason),
     };
-    let of_spmv = [
-        ("cusparse-csr-1", Storage::Csr, Algorithm::CUSPARSE_SPMV_CSR_ALG1),
-        ("cusparse-csr-2", Storage::Csr, Algorithm::CUSPARSE_SPMV_CSR_ALG2),
-        ("cusparse-coo-1", Storage::Coo, Algorithm::CUSPARSE_SPMV_COO_ALG1),
-        ("cusparse-coo-2", Storage::Coo, Algorithm::CUSPARSE_SPMV_COO_ALG2),
-        ("cusparse-sell", Storage::Sell, Algorithm::CUSPARSE_SPMV_SELL_ALG1),
-        ("cusparse-bsr", Storage::Bsr, Algorithm::CUSPARSE_SPMV_BSR_ALG1),
+    let by_spmv = [
+        ("cusparse-csr-1", Storage::Entries(Entries::Csr), Algorithm::CUSPARSE_SPMV_CSR_ALG1),
+        ("cusparse-csr-2", Storage::Entries(Entries::Csr), Algorithm::CUSPARSE_SPMV_CSR_ALG2),
+        ("cusparse-coo-1", Storage::Entries(Entries::Coo), Algorithm::CUSPARSE_SPMV_COO_ALG1),
+        ("cusparse-coo-2", Storage::Entries(Entries::Coo), Algorithm::CUSPARSE_SPMV_COO_ALG2),
+        ("cusparse-sell", Storage::Entries(Entries::Sell), Algorithm::CUSPARSE_SPMV_SELL_ALG1),
+        ("cusparse-bsr", Storage::Blocks, Algorithm::CUSPARSE_SPMV_BSR_ALG1),
     ];
-    let of_spmv = of_spmv.map(|(name, storage, algorithm)| (name, storage, Interface::Vector(SpMv(algorithm))));
-    let mut ways = of_spmv.to_vec();
+    let by_spmv_in_float32 = [
+        ("cusparse-csr-1-float32", Storage::InFloat32(Entries::Csr), Algorithm::CUSPARSE_SPMV_CSR_ALG1),
+        ("cusparse-csr-2-float32", Storage::InFloat32(Entries::Csr), Algorithm::CUSPARSE_SPMV_CSR_ALG2),
+        ("cusparse-coo-1-float32", Storage::InFloat32(Entries::Coo), Algorithm::CUSPARSE_SPMV_COO_ALG1),
+        ("cusparse-coo-2-float32", Storage::InFloat32(Entries::Coo), Algorithm::CUSPARSE_SPMV_COO_ALG2),
+        ("cusparse-sell-float32", Storage::InFloat32(Entries::Sell), Algorithm::CUSPARSE_SPMV_SELL_ALG1),
+    ];
+    let of_spmv = |(name, storage, algorithm)| (name, storage, Interface::Vector(SpMv(algorithm)));
+    let mut ways = by_spmv.map(of_spmv).to_vec();
+    if T::TYPE == ElementType::Float64 && values == ValueStorage::Rounded(NarrowType::Float32) {
+        ways.extend(by_spmv_in_float32.map(of_spmv));
+    }
     let mut absent = Vec::new();
     match Functions::find(&library) {
         Ok(functions) => ways.extend([
-            ("cusparse-csr-op-1", Storage::Csr, Interface::Operation(functions, operation::Algorithm::Alg1)),
-            ("cusparse-csr-op-2", Storage::Csr, Interface::Operation(functions, operation::Algorithm::Alg2)),
+            (
+                "cusparse-csr-op-1",
+                Storage::Entries(Entries::Csr),
+                Interface::Operation(functions, operation::Algorithm::Alg1),
+            ),
+            (
+                "cusparse-csr-op-2",
+                Storage::Entries(Entries::Csr),
+                Interface::Operation(functions, operation::Algorithm::Alg2),
+            ),
         ]),
         Err(reason) => absent.push(Absent { library: "SpMVOp of cuSPARSE", reason }),
     }
@@ -64,7 +77,7 @@ pub fn peers<T: Real>(cuda: &Cuda) -> Peers<'_, T, Cuda> {
 }
 
 /// Returns all ways in which cuSPARSE multiplies a matrix in CSR or COO by several vectors of this shape.
-pub fn multivector_peers<T: Real>(cuda: &Cuda, shape: Multivector) -> Peers<'_, T, Cuda> {
+pub fn multivector_peers<T: Scalar>(cuda: &Cuda, shape: Multivector) -> Peers<'_, T, Cuda> {
     let library = match Library::new(cuda) {
         Ok(library) => library,
         Err(reason) => return Peers::without("cuSPARSE", reason),
@@ -73,20 +86,22 @@ pub fn multivector_peers<T: Real>(cuda: &Cuda, shape: Multivector) -> Peers<'_, 
         return Peers::without("SpMM of cuSPARSE", reason);
     }
     let ways = [
-        ("cusparse-spmm-csr-1", Storage::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG1),
-        ("cusparse-spmm-csr-2", Storage::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG2),
-        ("cusparse-spmm-csr-3", Storage::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG3),
-        ("cusparse-spmm-coo-1", Storage::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG1),
-        ("cusparse-spmm-coo-2", Storage::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG2),
-        ("cusparse-spmm-coo-3", Storage::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG3),
-        ("cusparse-spmm-coo-4", Storage::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG4),
+        ("cusparse-spmm-csr-1", Entries::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG1),
+        ("cusparse-spmm-csr-2", Entries::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG2),
+        ("cusparse-spmm-csr-3", Entries::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG3),
+        ("cusparse-spmm-coo-1", Entries::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG1),
+        ("cusparse-spmm-coo-2", Entries::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG2),
+        ("cusparse-spmm-coo-3", Entries::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG3),
+        ("cusparse-spmm-coo-4", Entries::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG4),
     ];
-    let ways = ways.map(|(name, storage, algorithm)| (name, storage, Interface::Vectors(SpMm { algorithm, shape })));
+    let ways = ways.map(|(name, entries, algorithm)| {
+        (name, Storage::Entries(entries), Interface::Vectors(SpMm { algorithm, shape }))
+    });
     Peers { present: present(&library, ways), absent: Vec::new() }
 }
 
 /// Returns one peer per name, storage and interface.
-fn present<'e, T: Real>(
+fn present<'e, T: Scalar>(
     library: &Rc<Library<'e>>,
     ways: impl IntoIterator<Item = (&'static str, Storage, Interface)>,
 ) -> Vec<Box<dyn Peer<T, Cuda> + 'e>> {
@@ -97,10 +112,10 @@ fn present<'e, T: Real>(
 /// The storage of the matrix.
 #[derive(Clone, Copy)]
 enum Storage {
-    Csr,
-    Coo,
-    Sell,
-    Bsr,
+    Entries(Entries),
+    /// With vectors in float64.
+    InFloat32(Entries),
+    Blocks,
 }
 
 /// The functions that multiply it.
@@ -121,7 +136,7 @@ struct CuSparse<'e> {
     interface: Interface,
 }
 
-impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
+impl<T: Scalar> Peer<T, Cuda> for CuSparse<'_> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -144,10 +159,14 @@ impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
         self.library.check_own(&[matrix.column_indices()])?;
         let cuda = self.library.enter()?;
         let (stored, format) = match self.storage {
-            Storage::Csr => (csr(cuda, matrix)?, "CSR".into()),
-            Storage::Coo => (coo(cuda, matrix)?, "COO".into()),
-            Storage::Sell => (sell(cuda, matrix)?, format!("SELL, {SLICE_SIZE} rows a slice")),
-            Storage::Bsr => {
+            Storage::Entries(entries) => entries.of(cuda, matrix)?,
+            Storage::InFloat32(entries) => {
+                let narrow = in_float32(cuda, matrix)?.ok_or_else(|| unfit("float32 changes a value".into()))?;
+                let (mut stored, format) = entries.of(cuda, &narrow)?;
+                stored.arrays.push(Box::new(narrow));
+                (stored, format + ", float32 values")
+            }
+            Storage::Blocks => {
                 let blocks = Blocks::new(&download(cuda, matrix)?).map_err(unfit)?;
                 if !self.library.multiplies_blocks() {
                     if has_all(bsrmv::NEEDED).is_err() {
@@ -160,161 +179,22 @@ impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
                 (bsr(cuda, matrix, blocks)?, format)
             }
         };
-        let library = self.library.clone();
-        match self.interface {
+        let (library, vectors) = (self.library.clone(), [x, y as &_]);
+        let prepared = match self.interface {
             Interface::Vector(routine) => {
-                Ok(Box::new(Generic::new(library, matrix, stored, routine, &format, [x, y])?))
+                Generic::new(library, matrix, stored, routine, &format, vectors).map(|plan| Box::new(plan) as Box<_>)
             }
-            Interface::Vectors(routine) => match Generic::new(library, matrix, stored, routine, &format, [x, y]) {
-                // Not every algorithm supports every layout and index type.
-                Err(error) if is_unsupported(&error) => Err(unfit(error.to_string())),
-                prepared => Ok(Box::new(prepared?)),
-            },
+            Interface::Vectors(routine) => {
+                Generic::new(library, matrix, stored, routine, &format, vectors).map(|plan| Box::new(plan) as Box<_>)
+            }
             Interface::Operation(functions, algorithm) => {
-                Ok(Box::new(Operation::new(library, functions, matrix, stored, algorithm, [x, y])?))
+                Operation::new(library, functions, matrix, stored, algorithm, vectors).map(|plan| Box::new(plan) as _)
             }
+        };
+        match prepared {
+            // Not every algorithm supports every layout, index type and number type.
+            Err(error) if is_unsupported(&error) => Err(unfit(error.to_string())),
+            prepared => Ok(prepared?),
         }
     }
-}
-
-/// Returns the matrix on the host.
-fn download<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Csr<T>, Error> {
-    let offsets = match matrix.row_offsets() {
-        Offsets::Narrow(offsets) => Offsets::Narrow(cuda.download(offsets)?),
-        Offsets::Wide(offsets) => Offsets::Wide(cuda.download(offsets)?),
-    };
-    let (columns, values) = (cuda.download(matrix.column_indices())?, cuda.download(matrix.values())?);
-    Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values)
-}
-
-/// Returns the arrays of the matrix itself. Offsets are signed in cuSPARSE, so lengths between 2^31 and 2^32 are widened.
-fn csr<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Error> {
-    fn describe<T: Real, O: Element>(
-        matrix: &Csr<T, CudaMemory>,
-        offsets: &CudaBuffer<O>,
-    ) -> Result<MatrixDescriptor, Error> {
-        // SAFETY: the arrays are those of a valid matrix, which is borrowed while it is multiplied.
-        unsafe {
-            MatrixDescriptor::new("cusparseCreateConstCsr", |descriptor| {
-                sys::cusparseCreateConstCsr(
-                    descriptor,
-                    matrix.rows() as i64,
-                    matrix.columns() as i64,
-                    matrix.nnz() as i64,
-                    address(offsets),
-                    address(matrix.column_indices()),
-                    address(matrix.values()),
-                    index_type::<O>(),
-                    index_type::<u32>(),
-                    ZERO_BASED,
-                    data_type::<T>(),
-                )
-            })
-        }
-    }
-    let bytes = matrix.bytes();
-    match matrix.row_offsets() {
-        Offsets::Narrow(offsets) if matrix.nnz() > i32::MAX as usize => {
-            let offsets = cuda.upload(cuda.download(offsets)?.into_iter().map(u64::from).collect())?;
-            let bytes = bytes + 4 * (matrix.rows() as u128 + 1);
-            Ok(Stored { descriptor: describe(matrix, &offsets)?, arrays: vec![Box::new(offsets)], bytes })
-        }
-        Offsets::Narrow(offsets) => Ok(Stored { descriptor: describe(matrix, offsets)?, arrays: vec![], bytes }),
-        Offsets::Wide(offsets) => Ok(Stored { descriptor: describe(matrix, offsets)?, arrays: vec![], bytes }),
-    }
-}
-
-/// Returns the columns and values of the matrix itself, and the row of each entry.
-fn coo<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Error> {
-    let row_indices = coo::row_indices_by_kernels(cuda, matrix)?;
-    // SAFETY: the arrays have one element per entry; the matrix is borrowed while it is multiplied, and the rows are kept.
-    let descriptor = unsafe {
-        MatrixDescriptor::new("cusparseCreateConstCoo", |descriptor| {
-            sys::cusparseCreateConstCoo(
-                descriptor,
-                matrix.rows() as i64,
-                matrix.columns() as i64,
-                matrix.nnz() as i64,
-                address(&row_indices),
-                address(matrix.column_indices()),
-                address(matrix.values()),
-                index_type::<u32>(),
-                ZERO_BASED,
-                data_type::<T>(),
-            )
-        })
-    }?;
-    let bytes = matrix.nnz() as u128 * (8 + size_of::<T>() as u128);
-    Ok(Stored { descriptor, arrays: vec![Box::new(row_indices)], bytes })
-}
-
-/// Returns the matrix in slices, with padding marked as in cuSPARSE.
-fn sell<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Error> {
-    fn store<T: Real, O: Element>(
-        matrix: SellP<T, CudaMemory>,
-        places: u64,
-        offsets: CudaBuffer<O>,
-    ) -> Result<Stored, Error> {
-        // SAFETY: there is an offset per slice and one more, and a column and a value per slot; all of them are kept while
-        // the matrix is multiplied.
-        let descriptor = unsafe {
-            MatrixDescriptor::new("cusparseCreateConstSlicedEll", |descriptor| {
-                sys::cusparseCreateConstSlicedEll(
-                    descriptor,
-                    matrix.rows() as i64,
-                    matrix.columns() as i64,
-                    matrix.nnz() as i64,
-                    places as i64,
-                    SLICE_SIZE.into(),
-                    address(&offsets),
-                    address(matrix.column_indices()),
-                    address(matrix.values()),
-                    index_type::<O>(),
-                    index_type::<u32>(),
-                    ZERO_BASED,
-                    data_type::<T>(),
-                )
-            })
-        }?;
-        let bytes = u128::from(places) * (4 + size_of::<T>() as u128) + (offsets.len() * size_of::<O>()) as u128;
-        Ok(Stored { descriptor, arrays: vec![Box::new(matrix), Box::new(offsets)], bytes })
-    }
-    let Slices { matrix, offsets } = Slices::new(cuda, matrix)?;
-    let places = offsets.last().copied().unwrap_or(0);
-    if places <= i32::MAX as u64 {
-        store(matrix, places, cuda.upload(offsets.into_iter().map(|offset| offset as u32).collect())?)
-    } else {
-        store(matrix, places, cuda.upload(offsets)?)
-    }
-}
-
-/// Returns the matrix in blocks.
-fn bsr<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>, blocks: Blocks<T>) -> Result<Stored, Error> {
-    let Blocks { size, offsets, columns, values } = blocks;
-    let bytes = 4 * (offsets.len() + columns.len()) as u128 + (values.len() * size_of::<T>()) as u128;
-    let count = columns.len();
-    let (offsets, columns, values) = (cuda.upload(offsets)?, cuda.upload(columns)?, cuda.upload(values)?);
-    // SAFETY: there is an offset per block row and one more, a column and a square of values per block; all of them are
-    // kept while the matrix is multiplied.
-    let descriptor = unsafe {
-        MatrixDescriptor::new("cusparseCreateConstBsr", |descriptor| {
-            sys::cusparseCreateConstBsr(
-                descriptor,
-                (matrix.rows() / size) as i64,
-                (matrix.columns() / size) as i64,
-                count as i64,
-                size as i64,
-                size as i64,
-                address(&offsets),
-                address(&columns),
-                address(&values),
-                index_type::<u32>(),
-                index_type::<u32>(),
-                ZERO_BASED,
-                data_type::<T>(),
-                sys::cusparseOrder_t::CUSPARSE_ORDER_ROW,
-            )
-        })
-    }?;
-    Ok(Stored { descriptor, arrays: vec![Box::new(offsets), Box::new(columns), Box::new(values)], bytes })
 }

@@ -12,11 +12,12 @@ use cudarc::cusparse::sys::{
     cusparseOperation_t, cusparseStatus_t,
 };
 use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
-use host::{Csr, Error, Real};
+use host::{Csr, Error, Scalar};
 
 use super::descriptors::{Dense, VectorDescriptor, data_type};
-use super::generic::{PLAIN, Stored, scalar};
+use super::generic::{PLAIN, scalar};
 use super::library::{Library, check, find};
+use super::stored::Stored;
 use crate::peers::peer::{Prepared, check_vectors};
 
 /// From 12.8.1 to 12.9, whose `cusparse.h` has the signatures below. The interface is experimental: 12.7 has functions of
@@ -137,7 +138,7 @@ impl Drop for Owned {
 }
 
 /// A matrix with the kernel compiled for it.
-pub struct Operation<'a, T: Real> {
+pub struct Operation<'a, T: Scalar> {
     // Fields are dropped in this order: the library last.
     plan: Owned,
     /// The descriptor, and the buffer that holds the results of preprocessing.
@@ -153,7 +154,7 @@ pub struct Operation<'a, T: Real> {
     library: Rc<Library<'a>>,
 }
 
-impl<'a, T: Real> Operation<'a, T> {
+impl<'a, T: Scalar> Operation<'a, T> {
     /// Preprocesses a matrix in CSR and compiles a kernel for it. Queued on the stream.
     ///
     /// # Errors
@@ -216,14 +217,14 @@ impl<'a, T: Real> Operation<'a, T> {
     }
 }
 
-impl<T: Real> Drop for Operation<'_, T> {
+impl<T: Scalar> Drop for Operation<'_, T> {
     fn drop(&mut self) {
         // Freeing the plan unloads its kernel from the executor's context. A failure cannot be reported here.
         let _ = self.library.enter();
     }
 }
 
-impl<T: Real> Prepared<T, Cuda> for Operation<'_, T> {
+impl<T: Scalar> Prepared<T, Cuda> for Operation<'_, T> {
     fn strategy(&self) -> String {
         let (algorithm, bytes) = (self.algorithm as u32, self.buffer_bytes);
         format!("CSR, CUSPARSE_SPMVOP_ALG{algorithm}, planned, buffer of {bytes} bytes")

@@ -11,9 +11,9 @@ use host::format::Offsets;
 use host::{Csr, Error, Real};
 
 use super::descriptors::{MatrixDescriptor, address, data_type, index_type};
-use super::generic::{PLAIN, Stored, scalar};
+use super::generic::{PLAIN, scalar};
 use super::library::{Library, check, has_all, is_out_of_memory, is_unsupported};
-use super::{ZERO_BASED, csr};
+use super::stored::{Stored, ZERO_BASED, csr};
 use crate::peers::Absent;
 
 /// The functions required by every product. cudarc panics when a function is missing.

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use cudarc::cusparse::sys;
 use host::executor::CudaBuffer;
-use host::{Error, Multivector, Real};
+use host::{Error, Multivector, Scalar};
 
 use super::descriptors::BlockDescriptor;
 use super::generic::{Operands, PLAIN, Routine};
@@ -45,7 +45,7 @@ impl Routine for SpMm {
         Some(matches!(self.algorithm, CUSPARSE_SPMM_COO_ALG2 | CUSPARSE_SPMM_CSR_ALG3))
     }
 
-    fn describe<T: Real>(&self, array: &CudaBuffer<T>) -> Result<BlockDescriptor, Error> {
+    fn describe<T: Scalar>(&self, array: &CudaBuffer<T>) -> Result<BlockDescriptor, Error> {
         BlockDescriptor::new(array, self.shape)
     }
 

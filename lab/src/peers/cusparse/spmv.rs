@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use cudarc::cusparse::sys;
 use host::executor::CudaBuffer;
-use host::{Error, Real};
+use host::{Error, Scalar};
 
 use super::descriptors::VectorDescriptor;
 use super::generic::{Operands, PLAIN, Routine};
@@ -34,7 +34,7 @@ impl Routine for SpMv {
         }
     }
 
-    fn describe<T: Real>(&self, array: &CudaBuffer<T>) -> Result<VectorDescriptor, Error> {
+    fn describe<T: Scalar>(&self, array: &CudaBuffer<T>) -> Result<VectorDescriptor, Error> {
         VectorDescriptor::new(array)
     }
 

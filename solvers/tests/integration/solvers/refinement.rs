@@ -9,7 +9,9 @@ use warp_spmv::solver::{Cg, MethodName, Options, Outcome, PipelinedCg, Progress,
 use warp_spmv::{Csr, Format, NarrowType, Plan, ValueStorage};
 
 use super::scenarios::Numbers;
-use super::scenarios::preconditioner::{check_refinement, check_rounded_corrections, refine, refinement_options};
+use super::scenarios::preconditioner::{
+    check_complex_corrections, check_refinement, check_rounded_corrections, refine, refinement_options,
+};
 use super::scenarios::solver::{diagonal, laplacian, relative_residual};
 
 #[test]
@@ -99,6 +101,13 @@ fn what_the_method_says_is_the_outcome() {
     assert_eq!(run(&diagonal(&[1.0, 2.0]), &[f64::NAN, 0.0]), no_number);
     // This element is out of range in 32 bits.
     assert_eq!(run(&diagonal(&[1.0, 1e60]), &[1.0, 1.0]), no_number);
+}
+
+#[test]
+fn every_executor_refines_complex_systems() {
+    check_complex_corrections(&Cpu::new(), MethodName::ALL);
+    check_complex_corrections(&Reference::new(), &[MethodName::Cg]);
+    check_complex_corrections(&Emulated::new(3), &[MethodName::Cg, MethodName::Gmres]);
 }
 
 #[test]
