@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use super::ceilings_table::ceilings;
+use super::conversions::conversions;
 use super::import::import;
 use super::matrix_table::matrix_table;
 use super::products::{products, products_by_matrix};
 use super::read;
-use super::speed_table::{Group, Worst, library_name, speed_up_table, words};
+use super::speed_table::{Group, Style, library_name, speed_up_table, words};
 use super::table::{choices, families};
+use super::vectors_table::{vectors, vectors_by_matrix};
 use crate::calibrate::Sample;
 use crate::error::{Error, Fault};
 use crate::record::Entry;
@@ -30,10 +33,16 @@ const END: &str = "<!-- report end -->";
 /// ```
 ///
 /// `NAME=FILE` puts another library's results beside ours. Kinds of tables:
-/// - `speed-ups` and `speed-ups-with-names`: groups of matrices against each library, with a line for each row, a label and the
-///   conditions `executor=`, `family=`, `name=`, `name!=`, `nonzeros>=`, `nonzeros<` and `format=`;
+/// - `speed-ups`, `speed-ups-with-names` and `speed-ups-with-copy`: groups of matrices against each library, the last also
+///   against the speed of a copy, with a line for each row, a label and the conditions `executor=`, `family=`, `name=`,
+///   `name!=`, `nonzeros>=`, `nonzeros<` and `format=`;
 /// - `matrices`: single matrices, with a line `matrices: NAME …` and a line for each column, a label, a quantity (`bytes`,
-///   `fastest`, `speed-up` or `time`) and the conditions `library=`, `precision=`, `run=` and `run!=`;
+///   `conversion`, `fastest`, `nonzeros`, `speed-up` or `time`) and the conditions `library=`, `precision=`, `run=` and
+///   `run!=`;
+/// - `conversions`: the cost of conversions from CSR and back, in multiplications by the fastest CSR strategy, and their peak
+///   memory over the bytes of the result, with a line `formats: NAME …`;
+/// - `ceilings`: the limits of the device's speed, from the lowest to the highest measurement;
+/// - `vectors` and `vectors-by-matrix`: speed-ups over the fastest peer with several vectors, by number of vectors;
 /// - `rules`: how well the choice and the papers' rules choose, with a calibration that is fitted to the results, as in
 ///   [`Sample`];
 /// - `families`, `choices`, `products` and `products-by-matrix`: those of [`Report::table`](super::Report::table).
@@ -127,28 +136,33 @@ fn table(folder: &Path, head: &str, rows: &[String]) -> Result<String, Failure> 
         import(&mut entries, library, read([path(file)])?)?;
         libraries.push(library.into());
     }
-    let groups = |worst| {
+    let groups = |style| {
         let parsed =
             rows.iter().enumerate().map(|(row, text)| text.parse().map_err(|reason| Failure::Row(row, reason)));
         let groups: Vec<Group> = parsed.collect::<Result<_, _>>()?;
-        Ok(speed_up_table(&entries, &libraries, &groups, worst)?)
+        Ok(speed_up_table(&entries, &libraries, &groups, style)?)
     };
     match &**kind {
-        "speed-ups" => return groups(Worst::Value),
-        "speed-ups-with-names" => return groups(Worst::Named),
+        "speed-ups" => return groups(Style::Short),
+        "speed-ups-with-names" => return groups(Style::WithNames),
+        "speed-ups-with-copy" => return groups(Style::WithCopy),
+        "conversions" => return Ok(conversions(&entries, rows)?),
         "matrices" => return matrix_table(&entries, rows).map_err(|(row, reason)| Failure::Row(row, reason)),
         _ if !rows.is_empty() => return Err(format!("a table of {kind} has rows of its own").into()),
         _ => {}
     }
     let text = match &**kind {
+        "ceilings" => ceilings(&entries),
         "rules" => rules(&entries)?,
         "families" => families(&entries),
         "choices" => choices(&entries),
         "products" => products(&entries),
         "products-by-matrix" => products_by_matrix(&entries),
+        "vectors" => vectors(&entries),
+        "vectors-by-matrix" => vectors_by_matrix(&entries),
         _ => {
-            let known =
-                "speed-ups, speed-ups-with-names, matrices, rules, families, choices, products or products-by-matrix";
+            let known = "speed-ups, speed-ups-with-names, speed-ups-with-copy, matrices, conversions, ceilings, \
+                         vectors, vectors-by-matrix, rules, families, choices, products or products-by-matrix";
             return Err(format!("unknown kind of table '{kind}', expected {known}").into());
         }
     };

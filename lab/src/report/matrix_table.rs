@@ -21,7 +21,22 @@ enum Quantity {
     SpeedUp,
     /// The name of the fastest run.
     Fastest,
+    /// Seconds of the conversion to the format of the fastest run, warm.
+    Conversion,
+    /// Millions of nonzeros.
+    Nonzeros,
 }
+
+/// The quantities by name.
+const QUANTITIES: [(&str, Quantity); 6] = [
+    ("bytes", Quantity::Bytes),
+    ("conversion", Quantity::Conversion),
+    ("fastest", Quantity::Fastest),
+    ("nonzeros", Quantity::Nonzeros),
+    ("speed-up", Quantity::SpeedUp),
+    ("time", Quantity::Time),
+];
+const KNOWN: &str = "bytes, conversion, fastest, nonzeros, speed-up or time";
 
 /// A column: a quantity of the runs that meet conditions.
 #[derive(Debug, PartialEq)]
@@ -38,14 +53,10 @@ struct Column {
 impl Column {
     fn parse(label: &str, words: &[String]) -> Result<Self, String> {
         let Some((quantity, conditions)) = words.split_first() else {
-            return Err(format!("the column '{label}' has no quantity, expected bytes, fastest, speed-up or time"));
+            return Err(format!("the column '{label}' has no quantity, expected {KNOWN}"));
         };
-        let quantity = match &**quantity {
-            "time" => Quantity::Time,
-            "bytes" => Quantity::Bytes,
-            "speed-up" => Quantity::SpeedUp,
-            "fastest" => Quantity::Fastest,
-            other => return Err(format!("unknown quantity '{other}', expected bytes, fastest, speed-up or time")),
+        let Some((_, quantity)) = QUANTITIES.into_iter().find(|(name, _)| name == quantity) else {
+            return Err(format!("unknown quantity '{quantity}', expected {KNOWN}"));
         };
         let mut column = Self {
             label: label.into(),
@@ -95,6 +106,11 @@ impl Column {
                 found.mean().map(emphasized)
             }
             Quantity::Fastest => Some(cell(name)),
+            Quantity::Conversion => {
+                let conversion = entry.spmv.get(name)?.conversion.as_ref()?;
+                Some(format!("{:.1}", conversion.warm))
+            }
+            Quantity::Nonzeros => Some(format!("{:.1}", 1e-6 * entry.nonzeros as f64)),
         }
     }
 
@@ -147,16 +163,20 @@ pub(super) fn matrix_table(entries: &[Entry], lines: &[String]) -> Result<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Environment;
+    use crate::record::{Conversion, Environment};
 
     fn entry(precision: &str, times: &[(&str, &str, f64)]) -> Entry {
         let run = |&(name, library, seconds): &(&str, &str, f64)| {
             let library = Some(library.into());
             let storage = Some(if name == BASELINE { 100 } else { 54 });
-            (name.to_owned(), Run { completed: true, time: Some(seconds), library, storage, ..Run::default() })
+            let conversion = Conversion { first: 1.0, warm: 0.5, back: None, peak_bytes: None, csr_calls: None };
+            let conversion = Some(conversion);
+            let run = Run { completed: true, time: Some(seconds), library, storage, conversion, ..Run::default() };
+            (name.to_owned(), run)
         };
         Entry {
             filename: "real/a.npz".into(),
+            nonzeros: 2_500_000,
             spmv: times.iter().map(run).collect(),
             env: Environment { precision: precision.into(), ..Environment::default() },
             ..Entry::default()
@@ -180,11 +200,13 @@ mod tests {
             "cuSPARSE: time library=cuSPARSE precision=float32",
             "against it: speed-up library=cuSPARSE",
             "bytes: bytes run=ell precision=float64",
+            "10⁶ nonzeros: nonzeros",
+            "s: conversion run=ell",
         ]);
         let expected = "\
-| matrix | fastest | µs | cuSPARSE | against it | bytes |
-|---|--:|--:|--:|--:|--:|
-| a | ell, csr-vector | 2.0, 1.0 | 0.5 | –, **0.50** | 0.54 |
+| matrix | fastest | µs | cuSPARSE | against it | bytes | 10⁶ nonzeros | s |
+|---|--:|--:|--:|--:|--:|--:|--:|
+| a | ell, csr-vector | 2.0, 1.0 | 0.5 | –, **0.50** | 0.54 | 2.5 | 0.5, – |
 ";
         assert_eq!(made.unwrap(), expected);
     }

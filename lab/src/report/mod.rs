@@ -1,6 +1,8 @@
 //! Reports on results: a page for the browser, figures as SVG, and a table for a README.
 
+mod ceilings_table;
 mod contents;
+mod conversions;
 mod document;
 mod import;
 mod matrix_table;
@@ -11,6 +13,7 @@ mod provenance;
 mod series;
 mod speed_table;
 mod table;
+mod vectors_table;
 
 use std::path::Path;
 

@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use crate::record::{Entry, is_own_format};
+use crate::record::{Entry, Run, is_own_format};
 use crate::report::import::base_name;
-use crate::report::table::{NONE, cell};
+use crate::report::table::{NONE, cell, utilizations};
 use crate::statistics::{SpeedUps, speed_ups};
 
-/// How a table states the worst matrix.
+/// What a table states besides the means.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Worst {
-    /// The speed-up in parentheses after the mean.
-    Value,
-    /// The speed-up and the matrix in a column of their own.
-    Named,
+pub(super) enum Style {
+    /// The worst speed-up, in parentheses after the mean.
+    Short,
+    /// The worst speed-up and its matrix, in a column of their own.
+    WithNames,
+    /// The worst in parentheses, and in further columns the same of the fraction of a copy's speed, η₊.
+    WithCopy,
 }
 
 /// A row: matrices, and the format whose times count.
@@ -34,6 +36,19 @@ enum Condition {
     NotName(Vec<String>),
     AtLeast(u64),
     LessThan(u64),
+}
+
+impl Group {
+    fn has(&self, entry: &Entry) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(entry))
+    }
+
+    fn takes(&self, name: &str, run: &Run) -> bool {
+        match &self.format {
+            Some(format) => name == format && !run.is_peer(),
+            None => is_own_format(name, run),
+        }
+    }
 }
 
 impl Condition {
@@ -143,7 +158,7 @@ pub(super) fn speed_up_table(
     entries: &[Entry],
     libraries: &[String],
     groups: &[Group],
-    worst: Worst,
+    style: Style,
 ) -> Result<String, String> {
     let precisions = precisions(entries);
     let columns = libraries.iter().flat_map(|library| precisions.iter().map(move |&name| (library.as_str(), name)));
@@ -153,46 +168,61 @@ pub(super) fn speed_up_table(
     for (library, precision) in &columns {
         head += &format!(" {}, {} |", cell(library), cell(precision));
         rule += "--:|";
-        if worst == Worst::Named {
+        if style == Style::WithNames {
             head += " worst |";
             rule += "---|";
         }
     }
+    let with_copy: &[&str] = if style == Style::WithCopy { &precisions[..] } else { &[] };
+    for precision in with_copy {
+        head += &format!(" of a copy, {} |", cell(precision));
+        rule += "--:|";
+    }
     let mut text = format!("{head}\n{rule}\n");
     for group in groups {
-        let of_group: Vec<_> =
-            entries.iter().filter(|entry| group.conditions.iter().all(|condition| condition.holds(entry))).collect();
+        let of_group: Vec<_> = entries.iter().filter(|entry| group.has(entry)).collect();
         let matrices = of_group.iter().map(|entry| &entry.filename).collect::<BTreeSet<_>>().len();
         if matrices == 0 {
             return Err(format!("no matrix is in the group '{}'", group.label));
         }
         text += &format!("| {} | {matrices} |", group.label);
+        let of_precision = |precision: &str| -> Vec<Entry> {
+            of_group.iter().filter(|entry| entry.env.precision == precision).map(|&entry| entry.clone()).collect()
+        };
+        let ours = |name: &str, run: &Run| group.takes(name, run);
         for (library, precision) in &columns {
-            let chosen: Vec<_> =
-                of_group.iter().filter(|entry| entry.env.precision == *precision).map(|&entry| entry.clone()).collect();
-            let found = speed_ups(
-                &chosen,
-                |name, run| match &group.format {
-                    Some(format) => name == format && !run.is_peer(),
-                    None => is_own_format(name, run),
-                },
-                |_, run| run.is_peer() && run.library.as_deref().map(library_name) == Some(library),
-            );
-            text += &cells(&chosen, &found, worst);
+            let chosen = of_precision(precision);
+            let theirs =
+                |_: &str, run: &Run| run.is_peer() && run.library.as_deref().map(library_name) == Some(library);
+            text += &cells(&chosen, &speed_ups(&chosen, ours, theirs), style);
+        }
+        for precision in with_copy {
+            text += &fractions_of_copy(&of_precision(precision), ours);
         }
         text.push('\n');
     }
     Ok(text)
 }
 
-fn cells(entries: &[Entry], found: &SpeedUps, worst: Worst) -> String {
+/// The cells of a group in the columns of a library and a precision.
+pub(super) fn cells(entries: &[Entry], found: &SpeedUps, style: Style) -> String {
     let (Some(mean), Some((place, least))) = (found.mean(), found.worst()) else {
-        return if worst == Worst::Named { format!(" {NONE} | {NONE} |") } else { format!(" {NONE} |") };
+        return if style == Style::WithNames { format!(" {NONE} | {NONE} |") } else { format!(" {NONE} |") };
     };
     let (mean, least) = (emphasized(mean), emphasized(least));
-    match worst {
-        Worst::Value => format!(" {mean} ({least}) |"),
-        Worst::Named => format!(" {mean} | {least}, {} |", cell(matrix(&entries[place].filename))),
+    match style {
+        Style::WithNames => format!(" {mean} | {least}, {} |", cell(matrix(&entries[place].filename))),
+        Style::Short | Style::WithCopy => format!(" {mean} ({least}) |"),
+    }
+}
+
+/// The cell with the fractions of a copy's speed, geometric mean and worst.
+fn fractions_of_copy(entries: &[Entry], ours: impl Fn(&str, &Run) -> bool) -> String {
+    let fractions = utilizations(entries, ours).into_iter().map(|(place, (cached, _))| (place, cached));
+    let found = SpeedUps { ratios: fractions.collect(), unanswered: 0 };
+    match (found.mean(), found.worst()) {
+        (Some(mean), Some((_, least))) => format!(" {mean:.2} ({least:.2}) |"),
+        _ => format!(" {NONE} |"),
     }
 }
 
@@ -205,7 +235,7 @@ pub(super) fn emphasized(speed_up: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Environment, Run};
+    use crate::record::{Ceilings, Environment};
 
     fn entry(filename: &str, precision: &str, nonzeros: u64, times: &[(&str, &str, f64)]) -> Entry {
         let run = |&(name, library, seconds): &(&str, &str, f64)| {
@@ -244,7 +274,7 @@ mod tests {
         .map(|line| line.parse().unwrap())
         .collect();
         let libraries = ["cuSPARSE".to_owned(), "Ginkgo".to_owned()];
-        let table = speed_up_table(&entries(), &libraries, &groups, Worst::Value).unwrap();
+        let table = speed_up_table(&entries(), &libraries, &groups, Style::Short).unwrap();
         let expected = "\
 | matrices | number | cuSPARSE, float64 | cuSPARSE, float32 | Ginkgo, float64 | Ginkgo, float32 |
 |---|--:|--:|--:|--:|--:|
@@ -254,8 +284,27 @@ mod tests {
 | small | 1 | 2.00 (2.00) | – | – | 3.00 (3.00) |
 ";
         assert_eq!(table, expected);
-        let named = speed_up_table(&entries(), &libraries[..1], &groups[1..2], Worst::Named).unwrap();
+        let named = speed_up_table(&entries(), &libraries[..1], &groups[1..2], Style::WithNames).unwrap();
         assert_eq!(named.lines().last(), Some("| all | 2 | 1.00 | **0.50**, a-random | – | – |"));
+    }
+
+    #[test]
+    fn fractions_of_a_copy_are_of_the_fastest_format() {
+        let mut entries = entries();
+        for entry in &mut entries {
+            // Without rows and columns, all bytes are those of the matrix.
+            entry.ceilings = Some(Ceilings { copy_gbps: 1e-9, ..Ceilings::default() });
+            entry.spmv.get_mut("ell").unwrap().bytes_needed = Some(1);
+        }
+        let groups = ["all:".parse().unwrap(), "auto: format=auto".parse().unwrap()];
+        let table = speed_up_table(&entries, &["cuSPARSE".to_owned()], &groups, Style::WithCopy).unwrap();
+        let expected = "\
+| matrices | number | cuSPARSE, float64 | cuSPARSE, float32 | of a copy, float64 | of a copy, float32 |
+|---|--:|--:|--:|--:|--:|
+| all | 2 | 1.00 (**0.50**) | – | 0.71 (0.50) | 1.00 (1.00) |
+| auto | 2 | **0.35** (**0.25**) | – | – | – |
+";
+        assert_eq!(table, expected);
     }
 
     #[test]
@@ -266,7 +315,7 @@ mod tests {
         assert!(fault("all").starts_with("'all' has no colon"));
         assert_eq!(fault("a: family=\"b"), "a quotation mark is not closed in 'family=\"b'");
         let empty = ["none: family=other".parse().unwrap()];
-        let error = speed_up_table(&entries(), &[], &empty, Worst::Value).unwrap_err();
+        let error = speed_up_table(&entries(), &[], &empty, Style::Short).unwrap_err();
         assert_eq!(error, "no matrix is in the group 'none'");
     }
 

@@ -38,7 +38,7 @@ pub(super) fn families(entries: &[Entry]) -> String {
     );
     for ([executor, family, precision], group) in &groups {
         let found = speed_ups(group, is_own_format, |_, run| run.is_peer());
-        let utilizations = utilizations(group);
+        let utilizations = utilizations(group, is_own_format);
         let cached = || utilizations.iter().map(|&(place, (cached, _))| (place, cached));
         let least = cached().min_by(|(_, left), (_, right)| left.total_cmp(right));
         let cells = [
@@ -127,10 +127,10 @@ fn favourite(entries: &[Entry]) -> Option<&str> {
     wins.into_iter().find(|&(_, count)| count == most).map(|(name, _)| name)
 }
 
-/// Returns the indices of entries, with η₊ and η₋ of our fastest format there.
-fn utilizations(entries: &[Entry]) -> Vec<(usize, (f64, f64))> {
+/// Returns the indices of entries, with η₊ and η₋ of the fastest run accepted by `ours` there.
+pub(super) fn utilizations(entries: &[Entry], ours: impl Fn(&str, &Run) -> bool) -> Vec<(usize, (f64, f64))> {
     let found = entries.iter().enumerate().filter_map(|(place, entry)| {
-        let (name, _) = entry.fastest(is_own_format)?;
+        let (name, _) = entry.fastest(&ours)?;
         Some((place, utilization(entry, &entry.spmv[name])?))
     });
     found.collect()
