@@ -1,5 +1,7 @@
 //! `warp-spmv report`: the page, the figures and the table of results.
 
+use std::path::Path;
+
 use crate::command::{Folder, spmv};
 
 /// Results of formats and a peer on one matrix.
@@ -75,7 +77,7 @@ fn a_document_is_updated_and_checked() {
 
 #[test]
 fn documents_state_what_their_results_say() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for document in [
         "README.md",
         "docs/guide/benchmarks.md",
@@ -89,6 +91,37 @@ fn documents_state_what_their_results_say() {
         let path = path.to_str().unwrap();
         assert_eq!(spmv(["report", "--document", path, "--check"]).succeeded(), format!("{path}: unchanged\n"));
         assert!(std::fs::read_to_string(path).unwrap().contains("<!-- report end -->"), "{document} has no table");
+    }
+}
+
+/// Draws figures of results in docs/results and compares them with their pictures there; `picture` maps a figure's file to the
+/// picture, if there is one.
+fn assert_drawn(results: &str, figures: &[&str], picture: impl Fn(&str) -> Option<String>) {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/results");
+    let (folder, results) = (Folder::new(), docs.join(results));
+    let drawn = folder.name("drawn");
+    let command = [&["report", results.to_str().unwrap()][..], figures, &["--svg", &drawn]].concat();
+    spmv(&command).succeeded();
+    for entry in std::fs::read_dir(&drawn).unwrap() {
+        let entry = entry.unwrap();
+        let Some(picture) = picture(entry.file_name().to_str().unwrap()) else { continue };
+        let same = std::fs::read(entry.path()).unwrap() == std::fs::read(docs.join(&picture)).unwrap();
+        assert!(same, "docs/results/{picture} is not what its results give; {command:?} draws it");
+    }
+}
+
+#[test]
+fn pictures_show_what_their_results_say() {
+    let in_suites = |name: &str| ["profile.svg", "speedup.svg"].contains(&name);
+    assert_drawn("h200/large.json.gz", &[], |name| in_suites(name).then(|| format!("h200/{name}")));
+    assert_drawn("h200/real.json.gz", &[], |name| (name == "speedup.svg").then(|| "h200/real-speedup.svg".into()));
+    // On the H200, this figure is drawn from other results, which compare it with its host.
+    assert_drawn("h200/bg-16.json.gz", &["--figure", "bg-16"], |name| Some(format!("h200/figures/{name}")));
+    for device in ["h200", "h100"] {
+        let from_others = |name: &str| (device, name) == ("h200", "bg-16.svg");
+        assert_drawn(&format!("{device}/figures.json.gz"), &["--figure", "all"], |name| {
+            (!from_others(name)).then(|| format!("{device}/figures/{name}"))
+        });
     }
 }
 
