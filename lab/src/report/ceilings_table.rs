@@ -21,7 +21,7 @@ pub(super) fn ceilings(entries: &[Entry]) -> String {
     }
     let mut text = String::from("| limit | measured |\n|---|--:|\n");
     for (label, value, digits, unit) in LIMITS {
-        let numbers = || measured.iter().map(|limits| value(limits));
+        let numbers = || measured.iter().map(move |limits| value(limits));
         let range = [numbers().fold(f64::INFINITY, f64::min), numbers().fold(0.0, f64::max)];
         let [least, most] = range.map(|number| format!("{number:.digits$}"));
         let range = if least == most { least } else { format!("{least} to {most}") };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::speed_table::{labelled, matches};
+use super::group::{labelled, matches};
 use super::table::{NONE, cell, number};
 use crate::record::{Entry, Run, is_own_format};
 use crate::statistics::geometric_mean;

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::ceilings_table::ceilings;
 use super::conversions::conversions;
+use super::group::{Group, words};
 use super::import::import;
 use super::matrix_table::matrix_table;
 use super::products::{products, products_by_matrix};
 use super::read;
-use super::speed_table::{Group, Style, library_name, speed_up_table, words};
+use super::speed_table::{Style, library_name, speed_up_table};
 use super::table::{choices, families};
 use super::vectors_table::{vectors, vectors_by_matrix};
 use crate::calibrate::Sample;
@@ -35,7 +36,7 @@ const END: &str = "<!-- report end -->";
 /// `NAME=FILE` puts another library's results beside ours. Kinds of tables:
 /// - `speed-ups`, `speed-ups-with-names` and `speed-ups-with-copy`: groups of matrices against each library, the last also
 ///   against the speed of a copy, with a line for each row, a label and the conditions `executor=`, `family=`, `name=`,
-///   `name!=`, `nonzeros>=`, `nonzeros<` and `format=`;
+///   `name!=`, `nonzeros>=`, `nonzeros<`, `format=`, `format!=`, `peer=` and `peer!=`;
 /// - `matrices`: single matrices, with a line `matrices: NAME …` and a line for each column, a label, a quantity (`bytes`,
 ///   `conversion`, `fastest`, `nonzeros`, `speed-up` or `time`) and the conditions `library=`, `precision=`, `run=` and
 ///   `run!=`;

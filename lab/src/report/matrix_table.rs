@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::record::{Entry, Run, is_own_format};
-use crate::report::speed_table::{emphasized, labelled, library_name, matches, matrix, precisions};
+use crate::report::group::{labelled, matches, matrix};
+use crate::report::speed_table::{emphasized, library_name, precisions};
 use crate::report::table::{NONE, cell};
 use crate::statistics::speed_ups;
 

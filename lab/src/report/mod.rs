@@ -4,6 +4,7 @@ mod ceilings_table;
 mod contents;
 mod conversions;
 mod document;
+mod group;
 mod import;
 mod matrix_table;
 mod page;

@@ -1,10 +1,9 @@
 //! A table of speed-ups over other libraries, by groups of matrices.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 
-use crate::record::{Entry, Run, is_own_format};
-use crate::report::import::base_name;
+use crate::record::{Entry, Run};
+use crate::report::group::{Group, matrix};
 use crate::report::table::{NONE, cell, utilizations};
 use crate::statistics::{SpeedUps, speed_ups};
 
@@ -17,126 +16,6 @@ pub(super) enum Style {
     WithNames,
     /// The worst in parentheses, and in further columns the same of the fraction of a copy's speed, η₊.
     WithCopy,
-}
-
-/// A row: matrices, and the format whose times count.
-#[derive(Debug, PartialEq)]
-pub(super) struct Group {
-    label: String,
-    conditions: Vec<Condition>,
-    /// The fastest of our formats if `None`.
-    format: Option<String>,
-}
-
-#[derive(Debug, PartialEq)]
-enum Condition {
-    Executor(String),
-    Family(String),
-    Name(Vec<String>),
-    NotName(Vec<String>),
-    AtLeast(u64),
-    LessThan(u64),
-}
-
-impl Group {
-    fn has(&self, entry: &Entry) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(entry))
-    }
-
-    fn takes(&self, name: &str, run: &Run) -> bool {
-        match &self.format {
-            Some(format) => name == format && !run.is_peer(),
-            None => is_own_format(name, run),
-        }
-    }
-}
-
-impl Condition {
-    fn holds(&self, entry: &Entry) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, matrix(&entry.filename)));
-        match self {
-            Self::Executor(name) => entry.env.executor == *name,
-            Self::Family(name) => entry.family.as_ref() == Some(name),
-            Self::Name(patterns) => any(patterns),
-            Self::NotName(patterns) => !any(patterns),
-            Self::AtLeast(nonzeros) => entry.nonzeros >= *nonzeros,
-            Self::LessThan(nonzeros) => entry.nonzeros < *nonzeros,
-        }
-    }
-}
-
-impl FromStr for Group {
-    type Err = String;
-
-    /// Reads `LABEL: CONDITION CONDITION …`; values with spaces are in quotation marks.
-    fn from_str(line: &str) -> Result<Self, String> {
-        let (label, words) = labelled(line)?;
-        let mut group = Self { label: label.into(), conditions: Vec::new(), format: None };
-        for word in words {
-            let listed = |value: &str| value.split(',').map(str::to_owned).collect();
-            let count = |value: &str| value.parse().map_err(|_| format!("'{value}' is not a number of nonzeros"));
-            if let Some(value) = word.strip_prefix("format=") {
-                group.format = Some(value.into());
-                continue;
-            }
-            group.conditions.push(if let Some(value) = word.strip_prefix("executor=") {
-                Condition::Executor(value.into())
-            } else if let Some(value) = word.strip_prefix("family=") {
-                Condition::Family(value.into())
-            } else if let Some(value) = word.strip_prefix("name=") {
-                Condition::Name(listed(value))
-            } else if let Some(value) = word.strip_prefix("name!=") {
-                Condition::NotName(listed(value))
-            } else if let Some(value) = word.strip_prefix("nonzeros>=") {
-                Condition::AtLeast(count(value)?)
-            } else if let Some(value) = word.strip_prefix("nonzeros<") {
-                Condition::LessThan(count(value)?)
-            } else {
-                let known = "executor=, family=, format=, name=, name!=, nonzeros>= or nonzeros<";
-                return Err(format!("unknown condition '{word}', expected {known}"));
-            });
-        }
-        Ok(group)
-    }
-}
-
-/// The label of a line `LABEL: WORD WORD …`, and its words.
-pub(super) fn labelled(line: &str) -> Result<(&str, Vec<String>), String> {
-    let Some((label, rest)) = line.split_once(": ").or_else(|| Some((line.strip_suffix(':')?, ""))) else {
-        return Err(format!("'{line}' has no colon, expected 'LABEL: CONDITION …', such as 'small: nonzeros<4000000'"));
-    };
-    Ok((label.trim(), words(rest)?))
-}
-
-/// The words of a line, without the quotation marks around values.
-pub(super) fn words(line: &str) -> Result<Vec<String>, String> {
-    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
-    for character in line.chars() {
-        match character {
-            '"' => quoted = !quoted,
-            ' ' if !quoted => words.push(std::mem::take(&mut word)),
-            character => word.push(character),
-        }
-    }
-    if quoted {
-        return Err(format!("a quotation mark is not closed in '{line}'"));
-    }
-    words.push(word);
-    words.retain(|word| !word.is_empty());
-    Ok(words)
-}
-
-/// Whether a text matches a pattern in which `*` stands for any characters.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
-    let Some(text) = text.strip_prefix(start) else { return false };
-    (0..=text.len()).filter(|&at| text.is_char_boundary(at)).any(|at| matches(rest, &text[at..]))
-}
-
-/// The name of a matrix, without the folder and the extension of its file.
-pub(super) fn matrix(filename: &str) -> &str {
-    let name = base_name(filename);
-    name.strip_suffix(".npz").or_else(|| name.strip_suffix(".mtx")).unwrap_or(name)
 }
 
 /// The name of a library without its version.
@@ -192,8 +71,9 @@ pub(super) fn speed_up_table(
         let ours = |name: &str, run: &Run| group.takes(name, run);
         for (library, precision) in &columns {
             let chosen = of_precision(precision);
-            let theirs =
-                |_: &str, run: &Run| run.is_peer() && run.library.as_deref().map(library_name) == Some(library);
+            let theirs = |name: &str, run: &Run| {
+                group.takes_peer(name, run) && run.library.as_deref().map(library_name) == Some(library)
+            };
             text += &cells(&chosen, &speed_ups(&chosen, ours, theirs), style);
         }
         for precision in with_copy {
@@ -269,6 +149,9 @@ mod tests {
             "all:",
             "large, auto: nonzeros>=20 format=auto",
             "small: nonzeros<20",
+            "without ELL: format!=ell,dia",
+            "without peer: peer!=p*",
+            "patterns: format=e*,auto peer=peer,ginkgo-*",
         ]
         .iter()
         .map(|line| line.parse().unwrap())
@@ -282,6 +165,9 @@ mod tests {
 | all | 2 | 1.00 (**0.50**) | – | – | 3.00 (3.00) |
 | large, auto | 1 | **0.25** (**0.25**) | – | – | – |
 | small | 1 | 2.00 (2.00) | – | – | 3.00 (3.00) |
+| without ELL | 2 | – | – | – | – |
+| without peer | 2 | – | – | – | 3.00 (3.00) |
+| patterns | 2 | 1.00 (**0.50**) | – | – | 3.00 (3.00) |
 ";
         assert_eq!(table, expected);
         let named = speed_up_table(&entries(), &libraries[..1], &groups[1..2], Style::WithNames).unwrap();
@@ -308,30 +194,9 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
-        let fault = |line: &str| line.parse::<Group>().unwrap_err();
-        assert_eq!(fault("all: size=3").split(',').next(), Some("unknown condition 'size=3'"));
-        assert_eq!(fault("all: nonzeros<many"), "'many' is not a number of nonzeros");
-        assert!(fault("all").starts_with("'all' has no colon"));
-        assert_eq!(fault("a: family=\"b"), "a quotation mark is not closed in 'family=\"b'");
+    fn a_group_without_matrices_is_a_mistake() {
         let empty = ["none: family=other".parse().unwrap()];
         let error = speed_up_table(&entries(), &[], &empty, Style::Short).unwrap_err();
         assert_eq!(error, "no matrix is in the group 'none'");
-    }
-
-    #[test]
-    fn patterns() {
-        for (pattern, text, expected) in [
-            ("a", "a", true),
-            ("a", "ab", false),
-            ("a*", "ab", true),
-            ("*-random", "points-random", true),
-            ("*-random", "random", false),
-            ("a*b*c", "aXbYbZc", true),
-            ("a*b*c", "acb", false),
-            ("*", "é", true),
-        ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
-        }
     }
 }

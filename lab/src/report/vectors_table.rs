@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use host::{Layout, Multivector};
 
-use super::speed_table::{Style, cells, emphasized, matrix, precisions};
+use super::group::matrix;
+use super::speed_table::{Style, cells, emphasized, precisions};
 use super::table::{NONE, cell};
 use crate::contests::contests;
 use crate::record::{Entry, layout_name};
