@@ -54,7 +54,8 @@ use solvers::complex::{
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_ranks_in_memory, check_stop};
 use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
 use solvers::preconditioner::{
-    check_complex_corrections, check_new_values, check_preconditioned, check_preconditioners, check_refinement, check_rounded_corrections,
+    check_complex_corrections, check_new_values, check_preconditioned, check_preconditioners, check_refinement,
+    check_rounded_corrections,
 };
 use solvers::ranges::{check_eigenvalues, check_sizes};
 use solvers::solver::{Family, check_chebyshev, check_family, check_interval, convection, indefinite, laplacian};

@@ -529,13 +529,16 @@ fn uneven(grid: &[usize]) -> Csr<f64> {
 /// Returns the Hermitian matrix Dᴴ A D for the [`uneven`] A and a diagonal matrix D of numbers of magnitude 1.
 fn uneven_phases(grid: &[usize]) -> Csr<Complex<f64>> {
     let mut matrix = uneven(grid).cast::<Complex<f64>>().unwrap();
-    let phases: Vec<Complex<f64>> =
-        Numbers::new(9).vector(matrix.rows()).iter().map(|&angle: &f64| Complex::new(angle.cos(), angle.sin())).collect();
+    let phases: Vec<Complex<f64>> = Numbers::new(9)
+        .vector(matrix.rows())
+        .iter()
+        .map(|&angle: &f64| Complex::new(angle.cos(), angle.sin()))
+        .collect();
     for (row, phase) in phases.iter().enumerate() {
         let (range, columns) =
             (matrix.range(row), matrix.row(row).map(|(column, _)| column as usize).collect::<Vec<_>>());
         for (value, column) in matrix.values_mut()[range].iter_mut().zip(columns) {
-            *value = phase.conjugate() * phases[column] * *value;
+            *value = Complex::new(phase.re, -phase.im) * phases[column] * *value;
         }
     }
     matrix
