@@ -7,6 +7,13 @@ use host::memory::{with_capacity, zeros};
 use crate::communicator::Communicator;
 use crate::error::Error;
 
+/// Ranges begin at a multiple of this number where that moves few entries, so that no block of 2, 3, 4, 6 or 8 rows of a
+/// matrix whose blocks begin at multiples of their size is divided: such a rank would store each of its blocks as two.
+const ALIGNMENT: u64 = 24;
+
+/// The share of a range that aligning it may move.
+const MOST_MOVED: u64 = 100;
+
 /// A range of numbers per rank: contiguous, in rank order, and together all numbers below a total.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges {
@@ -57,7 +64,8 @@ impl Ranges {
     }
 
     /// Creates ranges with about the same number of entries, where a row counts as one additional entry: `lengths` has the
-    /// number of entries of each row of the whole matrix.
+    /// number of entries of each row of the whole matrix. If 24 rows are less than a hundredth of a range, ranges begin at
+    /// multiples of 24, so that blocks of up to four, six or eight rows stay whole.
     ///
     /// # Errors
     /// When there are no ranks, or memory runs out.
@@ -101,7 +109,16 @@ impl Ranges {
             begins[rank] = row;
             rank += 1;
         }
+        let mut longest = [lengths.iter().map(|&length| weight(length)).max().unwrap_or(0)];
+        communicator.reduce(&mut longest, u64::max)?;
         communicator.reduce(&mut begins, u64::max)?;
+        let moved = longest[0].saturating_mul(ALIGNMENT).saturating_mul(MOST_MOVED);
+        if moved <= total / ranks.max(1) as u64 {
+            let inner = begins.len().saturating_sub(1);
+            for begin in &mut begins[..inner] {
+                *begin = (*begin + ALIGNMENT / 2) / ALIGNMENT * ALIGNMENT;
+            }
+        }
         Self::try_new(begins)
     }
 
@@ -184,6 +201,23 @@ mod tests {
         ] {
             assert_eq!(Ranges::try_new(begins).unwrap_err().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn blocks_of_a_few_rows_stay_with_one_rank() {
+        for rows in [30_000, 30_001, 30_023] {
+            for ranks in [1, 2, 3, 7] {
+                let ranges = Ranges::balanced((0..rows).map(|row| row % 3), ranks).unwrap();
+                assert_eq!((ranges.ranks(), ranges.total()), (ranks, rows as u64));
+                assert!(ranges.begins()[..ranks].iter().all(|begin| begin.is_multiple_of(24)), "{ranges:?}");
+                let even = Ranges::even(rows as u64, ranks).unwrap();
+                assert!(ranges.begins().iter().zip(even.begins()).all(|(&begin, &even)| begin.abs_diff(even) <= 13));
+            }
+        }
+        // A row that is long, or a range of a few rows, is not moved.
+        let long = Ranges::balanced((0..30_000).map(|row| if row == 14_990 { 900 } else { 1 }), 2).unwrap();
+        assert_eq!(long.begins(), [0, 14_991, 30_000]);
+        assert_eq!(Ranges::balanced([1; 50].into_iter(), 2).unwrap().begins(), [0, 25, 50]);
     }
 
     #[test]

@@ -16,8 +16,8 @@ use super::options::Options;
 use super::range::{Ranger, SCRATCH, Scale, exponent_for_norm};
 use super::report::{Outcome, Report};
 use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
-use super::work::{Counted, Counter, Work};
-use crate::dense::{Fill, ITERATION, Program, Space, Step, ZERO};
+use super::work::{Counted, Counter};
+use crate::dense::{Fill, ITERATION, Space, Step, ZERO};
 
 /// A restart must reduce the true residual norm by at least this factor.
 pub(super) const RESTART_GAIN: f64 = 2.0;
@@ -93,18 +93,6 @@ impl<'a, T: Scalar, E: Executor> Solver<'a, T, E> {
         b: &Vector<T, E>,
         x: &mut Vector<T, E>,
     ) -> Result<Report, Error> {
-        self.solve_keeping(method, b, x, &mut None)
-    }
-
-    /// [`solve`](Self::solve) with what the last system left in `kept`, if any: the method must be the same, and matrix,
-    /// preconditioner and x must be the same arrays. Leaves the same for the next system.
-    pub(super) fn solve_keeping<M: Method<T, E>>(
-        &mut self,
-        method: &M,
-        b: &Vector<T, E>,
-        x: &mut Vector<T, E>,
-        kept: &mut Option<Kept<T, E, M::Iteration>>,
-    ) -> Result<Report, Error> {
         self.options.check()?;
         let rows = check_square(self.operator, self.preconditioner.as_deref())?;
         check_length("b", b.len(), rows)?;
@@ -113,24 +101,13 @@ impl<'a, T: Scalar, E: Executor> Solver<'a, T, E> {
         let mut attempt: Attempt<'_, T, E, M> = Attempt { method, b, exponents: Exponents::default(), begin };
         loop {
             let scales = attempt.exponents != Exponents::default();
-            let ended = if scales { attempt.scaled(self, x)? } else { attempt.plain(self, x, kept)? };
+            let ended = if scales { attempt.scaled(self, x)? } else { attempt.plain(self, x)? };
             match ended {
                 Ended::Report(report) => return Ok(report),
                 Ended::Beyond(exponents) => attempt.exponents = exponents,
             }
         }
     }
-}
-
-/// What a system leaves for the next one with the same matrix: the method's vectors and programs, and the recorded
-/// iteration.
-pub(super) struct Kept<T: Scalar, E: Executor, I> {
-    residual: Vector<T, E>,
-    space: Space<E>,
-    norm: Program<E::Memory>,
-    iteration: Option<I>,
-    recording: E::Recording,
-    work: Work,
 }
 
 /// One attempt to solve a system.
@@ -145,12 +122,7 @@ struct Attempt<'p, T: Scalar, E: Executor, M> {
 
 impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
     /// Solves A x = b if no square is out of range; otherwise returns the required scaling.
-    fn plain(
-        &self,
-        solver: &mut Solver<'_, T, E>,
-        x: &mut Vector<T, E>,
-        kept: &mut Option<Kept<T, E, M::Iteration>>,
-    ) -> Result<Ended, Error> {
+    fn plain(&self, solver: &mut Solver<'_, T, E>, x: &mut Vector<T, E>) -> Result<Ended, Error> {
         let (executor, rows) = (solver.executor, self.b.len());
         let (_, all_rows) = place_of_part(&*solver.operator);
         let size = self.method.size(all_rows);
@@ -163,17 +135,9 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
         let too_many = |_| Error::TooLarge { what: "number of slots", value: slots.into(), limit: u32::MAX.into() };
         let slots = u32::try_from(slots).map_err(too_many)?;
         let ring = slots - ring_length;
-        let Kept { residual, space, norm, iteration, recording, work } = match kept.take() {
-            Some(kept) => kept,
-            None => {
-                let space = Space::new(executor, slots, size.sums)?.across(solver.operator.ranks())?;
-                let space = space.fusing(solver.options.fused_sums);
-                let norm = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
-                let residual = executor.zeros(rows)?;
-                let (recording, work) = Default::default();
-                Kept { residual, space, norm, iteration: None, recording, work }
-            }
-        };
+        let space =
+            Space::new(executor, slots, size.sums)?.across(solver.operator.ranks())?.fusing(solver.options.fused_sums);
+        let norm = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
         let [products, preconditionings] = &[Cell::new(0), Cell::new(0)];
         let mut operator = Counted { operator: &mut *solver.operator, applications: products };
         let mut preconditioner = match &mut solver.preconditioner {
@@ -186,19 +150,15 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
             preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),
             right_hand_side: self.b,
             solution: x,
-            residual,
+            residual: executor.zeros(rows)?,
             space,
             ring: (ring, ring_length),
             norm,
         };
         let mut watch = Watch::new(options, callback, (ring, ring_length), size.iterations_at_once);
         watch.begin = self.begin;
-        let counter = Counter::new([products, preconditionings], size.iterations_at_once, work);
-        let mut run = Run { problem, iteration, recording, watch, counter, exponents: self.exponents };
-        let ended = run.solve(self.method)?;
-        let Run { problem: Problem { residual, space, norm, .. }, iteration, recording, counter, .. } = run;
-        *kept = Some(Kept { residual, space, norm, iteration, recording, work: counter.work() });
-        Ok(ended)
+        let counter = Counter::new([products, preconditionings], size.iterations_at_once);
+        Run { problem, watch, counter, exponents: self.exponents }.solve(self.method)
     }
 
     /// Solves A x = b as (2^o A) (2^(v − o) x) = 2^v b, whose squares are in range. Scaling by powers of two is exact.
@@ -223,7 +183,7 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
         let (b, mut scaled_x) = (ranger.scaled(self.b, vectors)?, ranger.scaled(x, of_x)?);
         let attempt: Attempt<'_, T, E, M> =
             Attempt { method: self.method, b: &b, exponents: self.exponents, begin: self.begin };
-        let ended = attempt.plain(&mut scaled, &mut scaled_x, &mut None)?;
+        let ended = attempt.plain(&mut scaled, &mut scaled_x)?;
         *x = ranger.scaled(&scaled_x, -of_x)?;
         let mut report = match ended {
             Ended::Report(report) => report,
@@ -262,19 +222,16 @@ enum Ended {
 }
 
 /// One system being solved.
-struct Run<'a, T: Scalar, E: Executor, I> {
+struct Run<'a, T: Scalar, E: Executor> {
     problem: Problem<'a, T, E>,
-    /// The method, once it has started.
-    iteration: Option<I>,
-    recording: E::Recording,
     watch: Watch<'a>,
     counter: Counter<'a>,
     /// The powers of two that scale the system.
     exponents: Exponents,
 }
 
-impl<T: Scalar, E: Executor, I: Iteration<T, E>> Run<'_, T, E, I> {
-    fn solve<M: Method<T, E, Iteration = I>>(&mut self, method: &M) -> Result<Ended, Error> {
+impl<T: Scalar, E: Executor> Run<'_, T, E> {
+    fn solve<M: Method<T, E>>(mut self, method: &M) -> Result<Ended, Error> {
         let right_hand_side_norm = self.problem.right_hand_side_norm()?;
         if right_hand_side_norm == 0.0 {
             let Problem { space, solution, .. } = &mut self.problem;
@@ -282,6 +239,7 @@ impl<T: Scalar, E: Executor, I: Iteration<T, E>> Run<'_, T, E, I> {
         }
         let Options { relative_tolerance, absolute_tolerance, .. } = self.watch.options;
         let tolerance = absolute_tolerance.max(relative_tolerance * right_hand_side_norm);
+        let mut iteration = None;
         let (mut ended, mut before, mut starts) = (None, f64::INFINITY, 0usize);
         let (outcome, residual_norm) = loop {
             self.begin_at(tolerance)?;
@@ -313,7 +271,7 @@ impl<T: Scalar, E: Executor, I: Iteration<T, E>> Run<'_, T, E, I> {
             }
             before = norm;
             starts += 1;
-            let iteration = match &mut self.iteration {
+            let iteration = match &mut iteration {
                 Some(iteration) => iteration,
                 none => none.insert(method.prepare(&self.problem)?),
             };
@@ -322,7 +280,7 @@ impl<T: Scalar, E: Executor, I: Iteration<T, E>> Run<'_, T, E, I> {
             let executor = self.problem.space.executor().clone();
             let mut repeated =
                 AtWork { iteration: &mut *iteration, problem: &mut self.problem, counter: &mut self.counter };
-            ended = self.watch.go_on(&executor, &mut self.recording, &mut repeated)?;
+            ended = self.watch.go_on(&executor, &mut repeated)?;
             let in_the_midst = self.problem.space.resume()?;
             iteration.finish(&mut self.problem, self.watch.iterations - first, in_the_midst)?;
         };
@@ -331,7 +289,7 @@ impl<T: Scalar, E: Executor, I: Iteration<T, E>> Run<'_, T, E, I> {
             iterations: self.watch.iterations,
             residual_norm,
             right_hand_side_norm,
-            history: std::mem::take(&mut self.watch.history),
+            history: self.watch.history,
             restarts: starts.saturating_sub(1),
             work: self.counter.work(),
             elapsed: self.watch.begin.elapsed(),

@@ -249,7 +249,7 @@ impl<T: Real, E: Executor, O: Operator<T, E>> Pagerank<T, E, O> {
             space,
         };
         let mut watch = Watch::new(*options, callback, ring, 1);
-        let outcome = watch.go_on(&executor, &mut E::Recording::default(), &mut ranking)?.unwrap_or(Outcome::Converged);
+        let outcome = watch.go_on(&executor, &mut ranking)?.unwrap_or(Outcome::Converged);
         let Watch { iterations, history, begin, .. } = watch;
         Ok((ranking.x, PagerankReport { outcome, iterations, history, elapsed: begin.elapsed() }))
     }

@@ -106,7 +106,7 @@ pub fn power_iteration<T: Scalar, E: Executor>(
     space.finish(SQUARE, &scaling)?;
     let mut watch = Watch::new(options, Some(&mut tell), ring, 1);
     let mut power = Power { operator, x, product: begin, space, scaling, checked };
-    let outcome = watch.go_on(executor, &mut E::Recording::default(), &mut power)?.unwrap_or(Outcome::Converged);
+    let outcome = watch.go_on(executor, &mut power)?.unwrap_or(Outcome::Converged);
     let scalars = power.space.scalars()?;
     let [mut eigenvalues, mut residual_norms] = [LAMBDA, RESIDUAL].map(|slot| vec![scalars[slot as usize]]);
     let Watch { iterations, mut history, begin, .. } = watch;

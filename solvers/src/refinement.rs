@@ -9,7 +9,7 @@ use host::memory::{Buffer, reserve};
 use host::plan::{Plan, Vector};
 use host::real::{Real, Scalar};
 
-use super::drive::{Kept, RESTART_GAIN, Solver};
+use super::drive::{RESTART_GAIN, Solver};
 use super::lanczos::SpectralBounds;
 use super::method::Method;
 use super::operator::{Operator, check_square};
@@ -35,7 +35,8 @@ const LEAST_GAIN: f64 = 0.5;
 /// as long as the method in `S` reduces each residual. Vectors besides b and x: 1 in `T`, and in `S` 2 and the method's.
 ///
 /// The [`Report`] counts the method's iterations. Its history has the norms that the method computes, scaled to the
-/// corrected residual; its restarts are the corrections after the first; its work is that of an iteration.
+/// corrected residual; its restarts are the corrections after the first; its work is that of an iteration of the last
+/// correction.
 ///
 /// Both precisions may be the same if the corrections use another matrix: [`with_narrow_values`](Self::with_narrow_values).
 ///
@@ -167,7 +168,7 @@ impl<'a, T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor> Refinement<'a, T, S,
             work: Work::default(),
             elapsed: begin.elapsed(),
         };
-        let (mut ended, mut corrections, mut kept) = (None, 0usize, None);
+        let (mut ended, mut corrections) = (None, 0usize);
         loop {
             space.pass(Scaled, [ONE], [b], [&mut residual])?;
             self.operator.apply(-T::ONE, x, T::ONE, &mut residual)?;
@@ -204,8 +205,7 @@ impl<'a, T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor> Refinement<'a, T, S,
             let operands = MixedOperands { alpha: 1.0 / unit, x: &residual, beta: 0.0, y: &mut scaled };
             self.executor.run::<MixedUpdate<_, _>>(operands)?;
             space.pass(Fill, [ZERO], [], [&mut correction])?;
-            let vectors = (&scaled, &mut correction);
-            let inner = self.correct(method, vectors, (now, unit, tolerance), &report, begin, &mut kept)?;
+            let inner = self.correct(method, (&scaled, &mut correction), (now, unit, tolerance), &report, begin)?;
             report.iterations += inner.iterations;
             report.work = inner.work;
             let corrected = inner.history.get(1..).unwrap_or_default();
@@ -243,8 +243,7 @@ impl<'a, T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor> Refinement<'a, T, S,
         check_length("x", x.len(), rows)
     }
 
-    /// Solves A d = r for the correction d, where r is the residual divided by `unit`; `kept` is what the last correction
-    /// left, with the same d.
+    /// Solves A d = r for the correction d, where r is the residual divided by `unit`.
     fn correct<M: Method<S, E>>(
         &mut self,
         method: &M,
@@ -252,7 +251,6 @@ impl<'a, T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor> Refinement<'a, T, S,
         (residual_norm, unit, tolerance): (f64, f64, f64),
         report: &Report,
         begin: Instant,
-        kept: &mut Option<Kept<S, E, M::Iteration>>,
     ) -> Result<Report, Error> {
         let options = Options {
             relative_tolerance: 0.0,
@@ -271,10 +269,9 @@ impl<'a, T: Scalar, S: Scalar<Wide = T::Wide>, E: Executor> Refinement<'a, T, S,
             None => ControlFlow::Continue(()),
         };
         let solver = Solver::new(self.executor, &mut *self.inner).options(options).callback(&mut tell);
-        let mut solver = match &mut self.preconditioner {
-            Some(preconditioner) => solver.preconditioner(&mut **preconditioner),
-            None => solver,
-        };
-        solver.solve_keeping(method, scaled, correction, kept)
+        match &mut self.preconditioner {
+            Some(preconditioner) => solver.preconditioner(&mut **preconditioner).solve(method, scaled, correction),
+            None => { solver }.solve(method, scaled, correction),
+        }
     }
 }

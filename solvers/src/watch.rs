@@ -75,14 +75,13 @@ impl<'a> Watch<'a> {
         options.check_interval.min(MOST_BETWEEN_LOOKS).saturating_add(iterations_at_once)
     }
 
-    /// Iterates until the work reports convergence (`None`), or another outcome ends it. The work is recorded; later calls
-    /// with the same arrays can go on with its recording.
+    /// Iterates until the work reports convergence (`None`), or another outcome ends it.
     pub(super) fn go_on<E: Executor>(
         &mut self,
         executor: &E,
-        recording: &mut E::Recording,
         work: &mut impl Repeated<E>,
     ) -> Result<Option<Outcome>, Error> {
+        let mut recording = E::Recording::default();
         loop {
             let left = u64::from(self.options.iteration_limit).saturating_sub(self.iterations as u64);
             if left == 0 {
@@ -90,7 +89,7 @@ impl<'a> Watch<'a> {
             }
             let wanted = left.min(self.options.check_interval.into());
             let calls = wanted.div_ceil(self.iterations_at_once.into()) as usize;
-            executor.repeat(recording, calls, &mut || work.advance())?;
+            executor.repeat(&mut recording, calls, &mut || work.advance())?;
             let scalars = work.space().scalars()?;
             let stopped = self.take_history(&scalars)?;
             let stopped = work.space().any(stopped)?;

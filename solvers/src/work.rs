@@ -31,9 +31,8 @@ pub(super) struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// Counts from `work` on, the work of an iteration so far.
-    pub fn new(applications: [&'a Cell<u64>; 2], iterations_at_once: u32, work: Work) -> Self {
-        Self { applications, iterations_at_once: iterations_at_once.max(1), work }
+    pub fn new(applications: [&'a Cell<u64>; 2], iterations_at_once: u32) -> Self {
+        Self { applications, iterations_at_once: iterations_at_once.max(1), work: Work::default() }
     }
 
     /// Returns the work done so far, with `bytes` bytes of vectors.
