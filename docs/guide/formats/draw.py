@@ -177,7 +177,7 @@ def merge_path(items, worker):
 
 def ell():
     width = max(map(len, ROWS))
-    d = Drawing("ell", 560, 256, "ELL: columns of places, each with a place for every row")
+    d = Drawing("ell", 560, 256, "ELL: columns of slots, each with a slot for every row")
     for number, (item, name, of) in enumerate([(0, "column_indices", "u32"), (1, "values", "T")]):
         x = 92 + number * 170
         d.grid(x, 44, columns_of(range(N), width, item), name, of)
@@ -187,7 +187,7 @@ def ell():
     d.text(84, 44 + N * H + 11, "8 to 31", "end")
     x = 392
     lines = ["width = 4", "stride = 32", "", "Arrows: the order", "in memory.", "", "Neighbouring threads"]
-    for line, words in enumerate(lines + ["read neighbouring", "places."]):
+    for line, words in enumerate(lines + ["read neighbouring", "slots."]):
         d.text(x, 58 + line * 17, words)
     d.save()
 
@@ -217,7 +217,7 @@ def sell_p():
         begins = [0, widths[0], sum(widths)]
         d.text(x - 50, 288, "slice_begins u64", mono=True)
         d.cells(x + 76, 272, [(begin, None) for begin in begins])
-        d.text(x + 160, 288, f"{4 * begins[2]} places")
+        d.text(x + 160, 288, f"{4 * begins[2]} slots")
         d.text(x - 50, 318, "row_indices u32", mono=True)
         if side == 0:
             d.text(x + 76, 318, "empty")
@@ -246,7 +246,7 @@ def words_and_values(d, x, y, places):
 
 
 def sell_16():
-    d = Drawing("sell-16", 700, 224, "SELL-16: offsets of 16 bits from a base for each column of places")
+    d = Drawing("sell-16", 700, 224, "SELL-16: offsets of 16 bits from a base for each column of slots")
     slices = []
     for first in range(0, N, SLICE):
         left = {row: list(ROWS[row]) for row in range(first, first + SLICE)}
@@ -279,7 +279,7 @@ def sell_16():
 
 def dia():
     offsets = sorted({j - i for i, j in A})
-    d = Drawing("dia", 560, 276, "DIA: five diagonals, each with a place for every row")
+    d = Drawing("dia", 560, 276, "DIA: five diagonals, each with a slot for every row")
     x, y = 104, 66
     cell = lambda i, j: (A[i, j], i) if (i, j) in A else ("", "padding")
     columns = [[cell(i, i + offset) for i in range(N)] for offset in offsets]
@@ -292,7 +292,7 @@ def dia():
         d.text(x - 8, y + i * H + 15, f"row {i}", "end")
     d.text(x - 8, y + N * H + 11, "8 to 31", "end")
     lines = ["stride = 32, 5 diagonals", "", "An entry of row i on the diagonal",
-             "with offset o is in column i + o:", "no column is stored.", "", "22 of 40 places of rows have an",
+             "with offset o is in column i + o:", "no column is stored.", "", "22 of 40 slots of rows have an",
              "entry; the others hold a mark,", "a NaN with all bits set."]
     for line, words in enumerate(lines):
         d.text(268, y + 12 + line * 17, words)
@@ -443,7 +443,7 @@ def cmrs():
     d.text(x, y + H + 36.5, "partial sum")
     for place in range(steps * step):
         d.share(x + left + place * W, y + 2 * H + 3, 1, place % sums, place)
-    d.text(x + left, y + 2 * H + 40, "Drawn for 2 partial sums a row and steps of 8 places; the library has 8 and 32.")
+    d.text(x + left, y + 2 * H + 40, "Drawn for 2 partial sums a row and steps of 8 slots; the library has 8 and 32.")
     d.save()
 
 
@@ -525,7 +525,7 @@ def part_drawing(d, x, y, name, lists, places):
         d.cells(x, y + 39 + number * 48, cells)
     at = x + 264
     for number in range(len(places)):
-        d.bracket(at + number * SLICE * W, y + 30, SLICE * W, f"place {number}")
+        d.bracket(at + number * SLICE * W, y + 30, SLICE * W, f"slot {number}")
     words_and_values(d, at, y + 36, places)
     d.text(at - 10, y + 36 + 15.5, "local_columns u32", "end", mono=True)
     d.text(at - 10, y + 36 + H + 21.5, "values T", "end", mono=True)
@@ -543,7 +543,7 @@ def clustered():
             places.append([(row, None if j is None else columns.index(j), value) for row, j, value in entries])
         lists = {"row_numbers u32": [(row, row) for row in rows], "column_numbers u32": [(j, None) for j in columns]}
         part_drawing(d, 14, 14 + number * 138, f"part {number}", lists, places)
-    d.text(14, 292, "A half of a word is a place in the part's list of columns: 4 in part 0 is column 6.")
+    d.text(14, 292, "A half of a word is an index into the part's list of columns: 4 in part 0 is column 6.")
     d.save()
 
 

@@ -205,19 +205,19 @@ fn files_that_break_a_rule_of_their_format() {
     let cases: &[(Format, &[Change], &str)] = &[
         (ell, &[("parameters", 0, 64)], "a stride of 64 for 3 rows, expected 32"),
         (ell, &[("parameters", 1, 3)], "column_indices has length 64, expected 96"),
-        (ell, &[("column_indices", 0, 4)], "place 0 of row 0 is in column 4 of 4"),
-        (ell, &[("column_indices", 0, PADDING)], "place 0 of row 0 has no entry, but the value 1, expected 0"),
-        (ell, &[("values", 33, 1 << 63)], "place 1 of row 1 has no entry, but the value -0, expected 0"),
-        (ell, &[("column_indices", 35, 0)], "place 1 of row 3 has an entry, but there are only 3"),
+        (ell, &[("column_indices", 0, 4)], "slot 0 of row 0 is in column 4 of 4"),
+        (ell, &[("column_indices", 0, PADDING)], "slot 0 of row 0 has no entry, but the value 1, expected 0"),
+        (ell, &[("values", 33, 1 << 63)], "slot 1 of row 1 has no entry, but the value -0, expected 0"),
+        (ell, &[("column_indices", 35, 0)], "slot 1 of row 3 has an entry, but there are only 3"),
         (
             ell,
             &[("column_indices", 1, PADDING), ("values", 1, 0), ("column_indices", 33, 1)],
-            "place 1 of row 1 has an entry, but the place before it has none",
+            "slot 1 of row 1 has an entry, but the slot before it has none",
         ),
         (
             ell,
             &[("column_indices", 32, PADDING), ("values", 32, 0), ("column_indices", 34, PADDING), ("values", 34, 0)],
-            "2 places per row, but no row has that many entries",
+            "2 slots per row, but no row has that many entries",
         ),
         (dia, &[("parameters", 0, 3)], "a stride of 3 for 3 rows, expected 32"),
         (dia, &[("parameters", 1, 2)], "3 offsets for 2 diagonals"),
@@ -230,10 +230,10 @@ fn files_that_break_a_rule_of_their_format() {
         (dia, &[("values", 33, mark)], "the header has 5 entries, but the arrays have 4"),
         (sell, &[("parameters", 0, 0)], "the slice size and the stride factor must be at least 1"),
         (sell, &[("parameters", 0, 1 << 32)], "a parameter is 4294967296, which is too large"),
-        (sell, &[("parameters", 1, 3)], "slice 0 is 2 places wide, expected its longest row, rounded up"),
+        (sell, &[("parameters", 1, 3)], "slice 0 is 2 slots wide, expected its longest row, rounded up"),
         (sell, &[("parameters", 2, 64)], "row_indices has length 0, expected 3"),
         (sell, &[("slice_begins", 1, 3)], "the last slice offset is 3, expected 2"),
-        (sell, &[("column_indices", 64, 4)], "place 1 of position 0 is in column 4 of 4"),
+        (sell, &[("column_indices", 64, 4)], "slot 1 of position 0 is in column 4 of 4"),
         (sorted, &[("row_indices", 1, 0)], "row 0 occurs twice, the second time at 1"),
         (sorted, &[("row_indices", 2, 7)], "row 7 is at 2, expected one from 0 to 2"),
         (
@@ -242,10 +242,10 @@ fn files_that_break_a_rule_of_their_format() {
             "position 1 has 2 entries, more than the one before it",
         ),
         (narrow, &[("slice_begins", 1, 1)], "the last slice offset is 1, expected 2"),
-        (narrow, &[("bases", 0, 4)], "place 0 of row 0 is in column 4 of 4"),
-        (narrow, &[("column_offsets", 3, 0)], "place 0 of row 3 has an entry, but there are only 3"),
-        (narrow, &[("values", 1, 1 << 63)], "place 0 of row 32 has no entry, but the value -0, expected 0"),
-        (narrow, &[("bases", 0, u32::MAX as u64)], "place 0 of row 0 is in column 4294967295 of 4"),
+        (narrow, &[("bases", 0, 4)], "slot 0 of row 0 is in column 4 of 4"),
+        (narrow, &[("column_offsets", 3, 0)], "slot 0 of row 3 has an entry, but there are only 3"),
+        (narrow, &[("values", 1, 1 << 63)], "slot 0 of row 32 has no entry, but the value -0, expected 0"),
+        (narrow, &[("bases", 0, u32::MAX as u64)], "slot 0 of row 0 is in column 4294967295 of 4"),
         (coo_16, &[("parameters", 0, 0)], "panels of 0 columns, expected 1 to 65536"),
         (coo_16, &[("parameters", 1, 1025)], "panels of 1025 slots, expected 1 to 1024"),
         (coo_16, &[("parameters", 1, 1)], "panel_rows has length 1, expected 3"),
@@ -274,9 +274,9 @@ fn files_that_break_a_rule_of_their_format() {
         (clustered, &[("column_begins", 1, 3)], "the last column list offset is 3, expected 4"),
         (clustered, &[("column_numbers", 0, 4)], "entry 0 is in column 4 of 4"),
         (clustered, &[("slice_begins", 1, 1)], "local_columns has length 64, expected 32"),
-        (clustered, &[("local_columns", 0, 0xFFFF_0004)], "place 0 of position 0 is in column 4 of the 4 of part 0"),
-        (clustered, &[("local_columns", 3, 0xFFFF_0000)], "place 0 of position 3 has an entry, but no row"),
-        (clustered, &[("values", 1, 1 << 63)], "place 0 of position 32 has no entry, but the value -0, expected 0"),
+        (clustered, &[("local_columns", 0, 0xFFFF_0004)], "slot 0 of position 0 is in column 4 of the 4 of part 0"),
+        (clustered, &[("local_columns", 3, 0xFFFF_0000)], "slot 0 of position 3 has an entry, but no row"),
+        (clustered, &[("values", 1, 1 << 63)], "slot 0 of position 32 has no entry, but the value -0, expected 0"),
         (pairs, &[("parameters", 0, 0)], "0 parts of 112 KiB, expected at least 1 part of 1 to 256 KiB"),
         (
             pairs,
@@ -289,18 +289,18 @@ fn files_that_break_a_rule_of_their_format() {
         (pairs, &[("halo_begins", 1, 3)], "the last halo offset is 3, expected 4"),
         (pairs, &[("halo_columns", 0, 4)], "entry 0 is in column 4 of 4"),
         (pairs, &[("slice_begins", 1, 1)], "local_columns has length 64, expected 32"),
-        (pairs, &[("local_columns", 0, 0xFFFF_0044)], "a place of position 0 is in column 68 of the 68 of part 0"),
-        (pairs, &[("local_columns", 3, 0xFFFF_0040)], "a place of position 3 has an entry, but no row"),
-        (pairs, &[("values", 1, 1 << 63)], "a place of position 32 has no entry, but the value -0, expected 0"),
+        (pairs, &[("local_columns", 0, 0xFFFF_0044)], "a slot of position 0 is in column 68 of the 68 of part 0"),
+        (pairs, &[("local_columns", 3, 0xFFFF_0040)], "a slot of position 3 has an entry, but no row"),
+        (pairs, &[("values", 1, 1 << 63)], "a slot of position 32 has no entry, but the value -0, expected 0"),
         (
             pairs,
             &[("local_columns", 0, 0xFFFF_0005)],
-            "a place of position 0 is in the column of position 5 of part 0, which has none",
+            "a slot of position 0 is in the column of position 5 of part 0, which has none",
         ),
         (
             pairs,
             &[("local_columns", 0, 0xFFFF_0002), ("local_columns", 1, 0xFFFF_0002)],
-            "two places of step 0 of part 0 add to position 2",
+            "two slots of step 0 of part 0 add to position 2",
         ),
         (pairs, &[("local_columns", 0, 0xFFFF_0001)], "the header has 5 entries, but the arrays have 6"),
         (bcsr, &[("parameters", 1, 7)], "blocks of 2 x 7, which is not a supported size"),
@@ -340,9 +340,9 @@ fn files_that_break_a_rule_of_their_format() {
         (cmrs, &[("words", 0, 3)], "word 0 is in row 3 of the 3 of strip 0, and in column 0 of 4"),
         (cmrs, &[("words", 4, 4 << 4)], "word 4 is in row 0 of the 3 of strip 0, and in column 4 of 4"),
         (padded, &[("words", 4, 4 << 4)], "word 4 is in row 0 of the 3 of strip 0, and in column 4 of 4"),
-        (padded, &[("words", 4, 0)], "place 4 has an entry out of order in its strip"),
-        (padded, &[("words", 6, 2)], "place 6 has an entry out of order in its strip"),
-        (padded, &[("words", 3, PADDING)], "place 3 has no entry, but the value 4, expected 0"),
+        (padded, &[("words", 4, 0)], "slot 4 has an entry out of order in its strip"),
+        (padded, &[("words", 6, 2)], "slot 6 has an entry out of order in its strip"),
+        (padded, &[("words", 3, PADDING)], "slot 3 has no entry, but the value 4, expected 0"),
     ];
     for &(format, changes, says) in cases {
         let mut bytes = bytes(&stored(&example(), format).unwrap());
@@ -385,7 +385,7 @@ fn rows_and_columns_are_believed_as_far_as_the_file_is_long() {
 fn more_steps_than_entries_take() {
     let words = [&[0][..], &[u32::MAX; 63]].concat();
     let error = CmrsPadded::try_new(1, 1, vec![0u32, 64], words.clone(), vec![0.0f32; 64]).map(|_| ()).unwrap_err();
-    assert_eq!(error.to_string(), "padded CMRS matrix: strip 0 has 64 places, expected 32");
+    assert_eq!(error.to_string(), "padded CMRS matrix: strip 0 has 64 slots, expected 32");
     let error = CmrsPadded::try_new(1, 1, vec![0u32, 64], words[..63].into(), vec![0.0f32; 63]).map(|_| ());
     assert_eq!(error.unwrap_err().to_string(), "padded CMRS matrix: the last strip offset is 64, expected 63");
     let error = CmrsPadded::try_new(1, 1, vec![0u32, 63], words[..63].into(), vec![0.0f32; 63]).map(|_| ());

@@ -120,7 +120,7 @@ impl<T: Scalar> Places<'_, T> {
         for first in (0..column_indices.len()).step_by(stride.max(1)) {
             for lane in lanes.clone() {
                 let (column, value) = (column_indices[first + lane], values[first + lane]);
-                let place = || format!("place {} of {row} {}", first / stride, self.first_row + lane);
+                let place = || format!("slot {} of {row} {}", first / stride, self.first_row + lane);
                 if column == PADDING {
                     if !same_bits(&[value], &[T::ZERO]) {
                         return Err(format!("{} has no entry, but the value {value}, expected 0", place()));
@@ -130,7 +130,7 @@ impl<T: Scalar> Places<'_, T> {
                 } else if column as usize >= columns {
                     return Err(format!("{} is in column {column} of {columns}", place()));
                 } else if first > 0 && column_indices[first - stride + lane] == PADDING {
-                    return Err(format!("{} has an entry, but the place before it has none", place()));
+                    return Err(format!("{} has an entry, but the slot before it has none", place()));
                 } else {
                     entries += 1;
                 }

@@ -130,7 +130,7 @@ fn conversions_refuse_what_the_host_refuses() {
     let message = "SELL-P matrix: sigma is 96, neither 1 nor a multiple of 64 rows";
     refused(sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
     let slicing = Slicing { stride_factor: u32::MAX, ..Slicing::UNSORTED };
-    let message = "the number of places of a row is 4294967296, and the limit is 4294967295";
+    let message = "the number of slots of a row is 4294967296, and the limit is 4294967295";
     refused(sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
     // Almost all padding, in all padded formats.
     let lengths = (0..70_000).map(|row| if row == 69_000 { 9000 } else { 0 });

@@ -109,7 +109,7 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
     #[inline(always)]
     fn add_single_words<L: Lanes<T>>(&self, sums: &mut [L; R], first_columns: &[u32], values: &[T]) {
         let blocks = first_columns.len();
-        assert!(values.len() == blocks * R * C, "a block has all its places");
+        assert!(values.len() == blocks * R * C, "a block has all its slots");
         let Some(last) = blocks.checked_sub(LANES) else {
             let first_columns = each_lane(|lane| first_columns[lane.min(blocks - 1)]);
             let value =

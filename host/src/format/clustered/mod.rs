@@ -208,12 +208,12 @@ impl<T: Scalar> Clustered<T> {
         let mut entries = 0;
         for slice in self.slices_of(part) {
             if count == 0 && !self.places_of(slice).is_empty() {
-                return Err(format!("part {part} has places, but no column"));
+                return Err(format!("part {part} has slots, but no column"));
             }
             for place in self.places_of(slice) {
                 for row in 0..ROWS {
                     let position = slice * ROWS + row;
-                    let name = || format!("place {} of position {position}", place - self.places_of(slice).start);
+                    let name = || format!("slot {} of position {position}", place - self.places_of(slice).start);
                     let (column, value) = self.at(place, row);
                     if column == NO_ENTRY {
                         if !same_bits(&[value], &[T::ZERO]) {

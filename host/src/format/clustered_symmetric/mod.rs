@@ -236,7 +236,7 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         let elements = rows.len() + self.halo_of(part).len();
         let mut entries = 0;
         for (own, column, value) in self.places_in(part) {
-            let name = || format!("a place of position {}", self.first_of(part) + own);
+            let name = || format!("a slot of position {}", self.first_of(part) + own);
             if column == NO_ENTRY {
                 if !same_bits(&[value], &[T::ZERO]) {
                     return Err(format!("{} has no entry, but the value {value}, expected 0", name()));
@@ -271,7 +271,7 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         let steps = (0..WARPS).map(|warp| place_of(slices[warp].end) - begins[warp]).max().unwrap_or(0);
         for step in 0..steps {
             let add = |last: &mut [usize], position: usize| match std::mem::replace(&mut last[position], step) == step {
-                true => Err(format!("two places of step {step} of part {part} add to position {position}")),
+                true => Err(format!("two slots of step {step} of part {part} add to position {position}")),
                 false => Ok(()),
             };
             for warp in 0..WARPS {
@@ -286,7 +286,7 @@ impl<T: Scalar> ClusteredSymmetric<T> {
                     (first..first + ROWS).try_for_each(|position| add(&mut last, position))?;
                     slices.start += 1;
                     if self.places_of(slices.start).is_empty() {
-                        return Err(format!("slice {} has no places, but a later one has", slices.start));
+                        return Err(format!("slice {} has no slots, but a later one has", slices.start));
                     }
                 }
                 let first = slices.start * ROWS - self.first_of(part);

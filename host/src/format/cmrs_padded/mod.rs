@@ -140,7 +140,7 @@ impl<T: Scalar> CmrsPadded<T> {
             if word == PADDING {
                 if !same_bits(&[self.values[place]], &[T::ZERO]) {
                     return Err(format!(
-                        "place {place} has no entry, but the value {}, expected 0",
+                        "slot {place} has no entry, but the value {}, expected 0",
                         self.values[place]
                     ));
                 }
@@ -152,7 +152,7 @@ impl<T: Scalar> CmrsPadded<T> {
             }
             let row = row_in_strip(word) as usize;
             if row < last_row {
-                return Err(format!("place {place} has an entry out of order in its strip"));
+                return Err(format!("slot {place} has an entry out of order in its strip"));
             }
             last_row = row;
             lengths[row] += 1;
@@ -162,7 +162,7 @@ impl<T: Scalar> CmrsPadded<T> {
         if end - begin == STEP * steps {
             return Ok(entries);
         }
-        Err(format!("strip {strip} has {} places, expected {}", end - begin, STEP * steps))
+        Err(format!("strip {strip} has {} slots, expected {}", end - begin, STEP * steps))
     }
 
     /// Converts `matrix` to padded CMRS. Runs in parallel in O(rows + slots).

@@ -87,7 +87,7 @@ impl<T: Scalar> Ell<T> {
             places.check(first..stride.min(first + ROWS_AT_ONCE))
         })?;
         if width > 0 && (rows == 0 || !places.reach(width - 1)) {
-            return fail(format!("{width} places per row, but no row has that many entries"));
+            return fail(format!("{width} slots per row, but no row has that many entries"));
         }
         Ok(Self { rows, columns, stored, stride, width, column_indices, values })
     }

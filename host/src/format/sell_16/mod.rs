@@ -152,13 +152,13 @@ impl<T: Scalar> Sell16<T> {
             let first_row = slice * ROWS;
             let [begin, end] = [matrix.slice_begins[slice], matrix.slice_begins[slice + 1]].map(|begin| begin as usize);
             if end - begin > u32::MAX as usize {
-                return Err(format!("slice {slice} is {} places wide, expected at most {}", end - begin, u32::MAX));
+                return Err(format!("slice {slice} is {} slots wide, expected at most {}", end - begin, u32::MAX));
             }
             let mut entries = 0;
             for place in begin..end {
                 let mut at_base = false;
                 for row in 0..ROWS {
-                    let name = || format!("place {} of row {}", place - begin, first_row + row);
+                    let name = || format!("slot {} of row {}", place - begin, first_row + row);
                     let (offset, value) = matrix.at(place, row);
                     let column = u64::from(matrix.bases[place]) + u64::from(offset);
                     if offset == NO_ENTRY {
@@ -175,7 +175,7 @@ impl<T: Scalar> Sell16<T> {
                     }
                 }
                 if !at_base {
-                    return Err(format!("place {} of slice {slice} has no entry at its base", place - begin));
+                    return Err(format!("slot {} of slice {slice} has no entry at its base", place - begin));
                 }
             }
             Ok(entries)
@@ -350,12 +350,12 @@ mod tests {
         };
         assert_eq!(arrays(&[9], None, 0.0).unwrap().nnz(), 1);
         for (matrix, message) in [
-            (arrays(&[10], None, 0.0), "place 0 of row 0 is in column 10 of 10"),
-            (arrays(&[9], Some((1, 0xFFFF_0001)), 0.0), "place 0 of row 1 is in column 10 of 10"),
-            (arrays(&[9], Some((3, 0xFFFF_0000)), 0.0), "place 0 of row 3 has an entry, but there are only 3"),
-            (arrays(&[9], Some((0, 0x0000_FFFF)), 0.0), "place 0 of row 32 has an entry, but there are only 3"),
-            (arrays(&[9], None, 2.0), "place 0 of row 32 has no entry, but the value 2, expected 0"),
-            (arrays(&[8], Some((0, 0xFFFF_0001)), 0.0), "place 0 of slice 0 has no entry at its base"),
+            (arrays(&[10], None, 0.0), "slot 0 of row 0 is in column 10 of 10"),
+            (arrays(&[9], Some((1, 0xFFFF_0001)), 0.0), "slot 0 of row 1 is in column 10 of 10"),
+            (arrays(&[9], Some((3, 0xFFFF_0000)), 0.0), "slot 0 of row 3 has an entry, but there are only 3"),
+            (arrays(&[9], Some((0, 0x0000_FFFF)), 0.0), "slot 0 of row 32 has an entry, but there are only 3"),
+            (arrays(&[9], None, 2.0), "slot 0 of row 32 has no entry, but the value 2, expected 0"),
+            (arrays(&[8], Some((0, 0xFFFF_0001)), 0.0), "slot 0 of slice 0 has no entry at its base"),
         ] {
             assert_eq!(matrix.map(|_| ()).unwrap_err().to_string(), format!("SELL-16 matrix: {message}"));
         }

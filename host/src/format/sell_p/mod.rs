@@ -65,7 +65,7 @@ impl Slicing {
     pub(crate) fn check_width(self, longest_row: usize) -> Result<(), Error> {
         let width = longest_row as u128 + u128::from(self.stride_factor);
         if width > u32::MAX.into() {
-            return Err(Error::TooLarge { what: "number of places of a row", value: width, limit: u32::MAX.into() });
+            return Err(Error::TooLarge { what: "number of slots of a row", value: width, limit: u32::MAX.into() });
         }
         Ok(())
     }
@@ -210,11 +210,11 @@ impl<T: Scalar> SellP<T> {
             };
             let width = end - begin;
             if width > u32::MAX as usize {
-                return Err(format!("slice {slice} is {width} places wide, expected at most {}", u32::MAX));
+                return Err(format!("slice {slice} is {width} slots wide, expected at most {}", u32::MAX));
             }
             let fits = width == 0 || width.is_multiple_of(stride_factor) && places.reach(width - stride_factor);
             if !fits {
-                return Err(format!("slice {slice} is {width} places wide, expected its longest row, rounded up"));
+                return Err(format!("slice {slice} is {width} slots wide, expected its longest row, rounded up"));
             }
             places.check(0..slice_size)
         })?;
