@@ -85,6 +85,7 @@ fn documents_state_what_their_results_say() {
         "docs/results/choice.md",
         "docs/results/real.md",
         "docs/results/suites.md",
+        "docs/results/values.md",
         "docs/results/vectors.md",
     ] {
         let path = root.join(document);
