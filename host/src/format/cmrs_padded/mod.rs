@@ -139,10 +139,7 @@ impl<T: Scalar> CmrsPadded<T> {
             let word = self.words[place];
             if word == PADDING {
                 if !same_bits(&[self.values[place]], &[T::ZERO]) {
-                    return Err(format!(
-                        "slot {place} has no entry, but the value {}, expected 0",
-                        self.values[place]
-                    ));
+                    return Err(format!("slot {place} has no entry, but the value {}, expected 0", self.values[place]));
                 }
                 last_row = HEIGHT;
                 continue;
