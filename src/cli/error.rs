@@ -33,7 +33,7 @@ pub enum Error {
         expected: String,
     },
     /// Complex values where real ones are expected.
-    #[error("{0}; run, solve, info and convert read them with --precision complex128")]
+    #[error("{0}; run, solve, bench, info and convert read them with --precision complex128")]
     ComplexValues(String),
     /// The vector of a file does not fit the matrix.
     #[error("{}: a vector of length {found}, expected {expected} for the columns of the matrix", path.display())]

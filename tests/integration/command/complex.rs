@@ -85,7 +85,7 @@ fn complex_values_survive_every_kind_of_file() {
 fn a_real_precision_names_the_one_that_reads_complex_values() {
     let folder = Folder::new();
     let text = folder.file("m.mtx", HERMITIAN);
-    let says = ": the values are complex, expected real ones; run, solve, info and convert read them with \
+    let says = ": the values are complex, expected real ones; run, solve, bench, info and convert read them with \
                 --precision complex128";
     for name in ["m.mtx", "m.npz", "m.wspmv"] {
         let path = folder.name(name);
