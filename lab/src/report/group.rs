@@ -10,12 +10,34 @@ use crate::report::import::base_name;
 pub(super) struct Group {
     pub(super) label: String,
     conditions: Vec<Condition>,
-    /// Patterns; all our formats but the choice if there are none.
-    formats: Vec<String>,
-    not_formats: Vec<String>,
-    /// Patterns; all peers if there are none.
-    peers: Vec<String>,
-    not_peers: Vec<String>,
+    /// All our formats but the choice if none is named.
+    formats: Names,
+    peers: Names,
+}
+
+/// The names that match a pattern, or all if none is given, without those that match a pattern to leave out.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Names {
+    wanted: Vec<String>,
+    unwanted: Vec<String>,
+}
+
+impl Names {
+    /// Reads `KEY=PATTERN,…` or `KEY!=PATTERN,…`; returns whether the word is one of these.
+    pub(super) fn read(&mut self, key: &str, word: &str) -> bool {
+        let Some(rest) = word.strip_prefix(key) else { return false };
+        let (list, value) = match (rest.strip_prefix('='), rest.strip_prefix("!=")) {
+            (Some(value), _) => (&mut self.wanted, value),
+            (_, Some(value)) => (&mut self.unwanted, value),
+            _ => return false,
+        };
+        *list = listed(value);
+        true
+    }
+
+    pub(super) fn take(&self, name: &str) -> bool {
+        (self.wanted.is_empty() || matches_any(&self.wanted, name)) && !matches_any(&self.unwanted, name)
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -36,18 +58,13 @@ impl Group {
 
     /// Whether a run of ours counts.
     pub(super) fn takes(&self, name: &str, run: &Run) -> bool {
-        let ours = if self.formats.is_empty() {
-            is_own_format(name, run)
-        } else {
-            !run.is_peer() && matches_any(&self.formats, name)
-        };
-        ours && !matches_any(&self.not_formats, name)
+        let ours = if self.formats.wanted.is_empty() { is_own_format(name, run) } else { !run.is_peer() };
+        ours && self.formats.take(name)
     }
 
     /// Whether a run of a peer counts.
     pub(super) fn takes_peer(&self, name: &str, run: &Run) -> bool {
-        let among_peers = self.peers.is_empty() || matches_any(&self.peers, name);
-        run.is_peer() && among_peers && !matches_any(&self.not_peers, name)
+        run.is_peer() && self.peers.take(name)
     }
 }
 
@@ -73,17 +90,8 @@ impl FromStr for Group {
         let (label, words) = labelled(line)?;
         let mut group = Self { label: label.into(), ..Self::default() };
         for word in words {
-            let listed = |value: &str| value.split(',').map(str::to_owned).collect();
             let count = |value: &str| value.parse().map_err(|_| format!("'{value}' is not a number of nonzeros"));
-            let lists = [
-                ("format=", &mut group.formats),
-                ("format!=", &mut group.not_formats),
-                ("peer=", &mut group.peers),
-                ("peer!=", &mut group.not_peers),
-            ];
-            let found = lists.into_iter().find_map(|(start, list)| Some((list, word.strip_prefix(start)?)));
-            if let Some((list, value)) = found {
-                *list = listed(value);
+            if group.formats.read("format", &word) || group.peers.read("peer", &word) {
                 continue;
             }
             group.conditions.push(if let Some(value) = word.strip_prefix("executor=") {
@@ -139,6 +147,11 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(text) = text.strip_prefix(start) else { return false };
     (0..=text.len()).filter(|&at| text.is_char_boundary(at)).any(|at| matches(rest, &text[at..]))
+}
+
+/// The patterns of a condition.
+fn listed(value: &str) -> Vec<String> {
+    value.split(',').map(str::to_owned).collect()
 }
 
 fn matches_any(patterns: &[String], text: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::record::{Entry, Run, is_own_format};
-use crate::report::group::{labelled, matches, matrix};
+use crate::report::group::{Names, labelled, matches, matrix};
 use crate::report::speed_table::{emphasized, library_name, precisions};
 use crate::report::table::{NONE, cell};
 use crate::statistics::speed_ups;
@@ -47,8 +47,7 @@ struct Column {
     precision: Option<String>,
     /// Ours if `None`.
     library: Option<String>,
-    runs: Vec<String>,
-    not_runs: Vec<String>,
+    runs: Names,
 }
 
 impl Column {
@@ -59,25 +58,13 @@ impl Column {
         let Some((_, quantity)) = QUANTITIES.into_iter().find(|(name, _)| name == quantity) else {
             return Err(format!("unknown quantity '{quantity}', expected {KNOWN}"));
         };
-        let mut column = Self {
-            label: label.into(),
-            quantity,
-            precision: None,
-            library: None,
-            runs: Vec::new(),
-            not_runs: Vec::new(),
-        };
+        let mut column = Self { label: label.into(), quantity, precision: None, library: None, runs: Names::default() };
         for condition in conditions {
-            let listed = |value: &str| value.split(',').map(str::to_owned).collect();
             if let Some(value) = condition.strip_prefix("precision=") {
                 column.precision = Some(value.into());
             } else if let Some(value) = condition.strip_prefix("library=") {
                 column.library = Some(value.into());
-            } else if let Some(value) = condition.strip_prefix("run=") {
-                column.runs = listed(value);
-            } else if let Some(value) = condition.strip_prefix("run!=") {
-                column.not_runs = listed(value);
-            } else {
+            } else if !column.runs.read("run", condition) {
                 let known = "library=, precision=, run= or run!=";
                 return Err(format!("unknown condition '{condition}', expected {known}"));
             }
@@ -86,12 +73,11 @@ impl Column {
     }
 
     fn takes(&self, name: &str, run: &Run) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
         let of_library = match &self.library {
             None => is_own_format(name, run),
             Some(library) => run.is_peer() && run.library.as_deref().map(library_name) == Some(library),
         };
-        of_library && (self.runs.is_empty() || any(&self.runs)) && !any(&self.not_runs)
+        of_library && self.runs.take(name)
     }
 
     fn value(&self, entry: &Entry) -> Option<String> {

@@ -7,7 +7,7 @@ use host::{Layout, Multivector};
 use super::group::matrix;
 use super::speed_table::{Style, cells, emphasized, precisions};
 use super::table::{NONE, cell};
-use crate::contests::contests;
+use crate::contests::{Contest, Standing, contests, standings};
 use crate::record::{Entry, layout_name};
 use crate::statistics::SpeedUps;
 
@@ -18,11 +18,15 @@ pub(super) fn vectors(entries: &[Entry]) -> String {
     let columns = layouts(entries).into_iter().flat_map(|layout| precisions.iter().map(move |&name| (layout, name)));
     let columns: Vec<_> = columns.collect();
     let labels = columns.iter().map(|(layout, precision)| format!("{}, {}", layout_name(*layout), cell(precision)));
+    let standings = standings(entries);
     let mut lines = String::new();
     for vectors in numbers(entries) {
         lines += &format!("| {vectors} |");
         for &(layout, precision) in &columns {
-            let found = of_shape(entries, precision, Multivector { vectors, layout });
+            let shape = Multivector { vectors, layout };
+            let of_shape = |standing: &&Standing<'_>| standing.precision == precision && standing.shape == shape;
+            let ratios = standings.iter().filter(of_shape).flat_map(|standing| standing.against_peers.ratios.clone());
+            let found = SpeedUps { ratios: ratios.collect(), unanswered: 0 };
             lines += &cells(entries, &found, Style::Short);
         }
         lines.push('\n');
@@ -37,10 +41,12 @@ pub(super) fn vectors_by_matrix(entries: &[Entry]) -> String {
     let mut lines = String::new();
     for entry in entries {
         let (matrix, precision) = (cell(matrix(&entry.filename)), cell(&entry.env.precision));
+        let contests: Vec<_> = contests(entry).collect();
         for layout in layouts(std::slice::from_ref(entry)) {
             lines += &format!("| {matrix} | {precision} | {} |", layout_name(layout));
             for &vectors in &numbers {
-                let speed_up = speed_up(entry, Multivector { vectors, layout });
+                let contest = contests.iter().find(|contest| contest.shape == Multivector { vectors, layout });
+                let speed_up = contest.and_then(Contest::speed_up);
                 lines += &format!(" {} |", speed_up.map_or(NONE.into(), emphasized));
             }
             lines.push('\n');
@@ -67,16 +73,6 @@ fn numbers(entries: &[Entry]) -> BTreeSet<usize> {
 fn layouts(entries: &[Entry]) -> Vec<Layout> {
     let measured = |layout: Layout| entries.iter().flat_map(Entry::shapes).any(|shape| shape.layout == layout);
     [Layout::RowMajor, Layout::ColumnMajor].into_iter().filter(|&layout| measured(layout)).collect()
-}
-
-fn of_shape(entries: &[Entry], precision: &str, shape: Multivector) -> SpeedUps {
-    let of_precision = entries.iter().enumerate().filter(|(_, entry)| entry.env.precision == precision);
-    let ratios = of_precision.filter_map(|(place, entry)| Some((place, speed_up(entry, shape)?)));
-    SpeedUps { ratios: ratios.collect(), unanswered: 0 }
-}
-
-fn speed_up(entry: &Entry, shape: Multivector) -> Option<f64> {
-    contests(entry).find(|contest| contest.shape == shape)?.speed_up()
 }
 
 #[cfg(test)]
