@@ -11,7 +11,7 @@ use crate::error::Error;
 /// matrix whose blocks begin at multiples of their size is divided: such a rank would store each of its blocks as two.
 const ALIGNMENT: u64 = 24;
 
-/// The share of a range that aligning it may move.
+/// Aligning may move a range by its length over this number at most.
 const MOST_MOVED: u64 = 100;
 
 /// A range of numbers per rank: contiguous, in rank order, and together all numbers below a total.
@@ -86,7 +86,8 @@ impl Ranges {
 
     fn from_parts(communicator: &Communicator, lengths: &[usize], ranks: usize) -> Result<Self, Error> {
         let weight = |length: usize| length as u64 + 1;
-        let own = [lengths.len() as u64, lengths.iter().map(|&length| weight(length)).sum()];
+        let weights = || lengths.iter().map(|&length| weight(length));
+        let own = [lengths.len() as u64, weights().sum(), weights().max().unwrap_or(0)];
         let parts = communicator.all_gather(&own)?;
         let sum = |parts: &[Vec<u64>], place: usize| parts.iter().map(|part| part[place]).sum::<u64>();
         let before = &parts[..communicator.rank()];
@@ -109,13 +110,10 @@ impl Ranges {
             begins[rank] = row;
             rank += 1;
         }
-        let mut longest = [lengths.iter().map(|&length| weight(length)).max().unwrap_or(0)];
-        communicator.reduce(&mut longest, u64::max)?;
         communicator.reduce(&mut begins, u64::max)?;
-        let moved = longest[0].saturating_mul(ALIGNMENT).saturating_mul(MOST_MOVED);
-        if moved <= total / ranks.max(1) as u64 {
-            let inner = begins.len().saturating_sub(1);
-            for begin in &mut begins[..inner] {
+        let heaviest = parts.iter().map(|part| part[2]).max().unwrap_or(0);
+        if heaviest.saturating_mul(ALIGNMENT * MOST_MOVED) <= total / ranks.max(1) as u64 {
+            for begin in &mut begins[..ranks] {
                 *begin = (*begin + ALIGNMENT / 2) / ALIGNMENT * ALIGNMENT;
             }
         }

@@ -141,8 +141,9 @@ impl<'a> Job<'a> {
         Ok(Self { arguments, members, effort, entries, tally: Tally::default() })
     }
 
-    /// The measurements of a matrix that are still missing, with the peers that are available in each precision. If an entry lacks something, everything in it is measured again together with what it lacks, so that
-    /// all of it is from the same time.
+    /// The measurements of a matrix that are still missing, with the peers that are available in each precision. If an
+    /// entry lacks something, everything in it is measured again together with what it lacks, so that all of it is from the
+    /// same time.
     fn open(&self, matrix: &Matrix, executor: &str, peers: &BTreeMap<&str, Available>) -> Vec<Wanted> {
         let name = matrix.source.name();
         let open = matrix.wanted.iter().filter_map(|wanted| {

@@ -516,14 +516,19 @@ pub fn check_refinement<E: Executor>(executor: &E) {
 fn uneven(grid: &[usize]) -> Csr<f64> {
     let mut matrix = laplacian::<f64>(grid);
     let scales: Vec<f64> = Numbers::new(8).vector(matrix.rows()).iter().map(|scale: &f64| 1.0 + scale.abs()).collect();
-    for (row, scale) in scales.iter().enumerate() {
+    scale(&mut matrix, |row, column| scales[row] * scales[column]);
+    matrix
+}
+
+/// Multiplies each value by a number that depends on its row and column.
+fn scale<T: Scalar>(matrix: &mut Csr<T>, factor: impl Fn(usize, usize) -> T) {
+    for row in 0..matrix.rows() {
         let (range, columns) =
             (matrix.range(row), matrix.row(row).map(|(column, _)| column as usize).collect::<Vec<_>>());
         for (value, column) in matrix.values_mut()[range].iter_mut().zip(columns) {
-            *value *= scale * scales[column];
+            *value = factor(row, column) * *value;
         }
     }
-    matrix
 }
 
 /// Returns the Hermitian matrix Dᴴ A D for the [`uneven`] A and a diagonal matrix D of numbers of magnitude 1.
@@ -534,13 +539,7 @@ fn uneven_phases(grid: &[usize]) -> Csr<Complex<f64>> {
         .iter()
         .map(|&angle: &f64| Complex::new(angle.cos(), angle.sin()))
         .collect();
-    for (row, phase) in phases.iter().enumerate() {
-        let (range, columns) =
-            (matrix.range(row), matrix.row(row).map(|(column, _)| column as usize).collect::<Vec<_>>());
-        for (value, column) in matrix.values_mut()[range].iter_mut().zip(columns) {
-            *value = Complex::new(phase.re, -phase.im) * phases[column] * *value;
-        }
-    }
+    scale(&mut matrix, |row, column| Complex::new(phases[row].re, -phases[row].im) * phases[column]);
     matrix
 }
 
