@@ -310,7 +310,8 @@ impl<T: Scalar> Global<T> {
         unsafe { T::read_streaming(self.address.add(index.widen() as usize)) }
     }
 
-    /// Returns the elements at `index` and `index + 1`, in one access, bypassing the L1 cache.
+    /// Returns the elements at `index` and `index + 1`. Up to 16 bytes are one access, bypassing the L1 cache; more are
+    /// several through it, so that no sector is requested twice.
     ///
     /// # Safety
     /// As for [`load`](Self::load), for both; the first one's address is a multiple of twice its size.
@@ -322,8 +323,8 @@ impl<T: Scalar> Global<T> {
         unsafe { T::read_streaming_2(self.address.add(index.widen() as usize)) }
     }
 
-    /// Returns the elements at `index` to `index + 3`, in as few accesses as 16 bytes each allow, bypassing the L1
-    /// cache.
+    /// Returns the elements at `index` to `index + 3`. Up to 16 bytes are one access, bypassing the L1 cache; more are
+    /// several through it, so that no sector is requested twice.
     ///
     /// # Safety
     /// As for [`load`](Self::load), for all four; the first one's address is a multiple of four times its
