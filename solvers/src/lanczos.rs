@@ -3,12 +3,11 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::memory::reserve;
-use host::parallel;
 use host::real::{Real, Scalar};
 
 use super::operator::{Multiple, Operator, Product, check_square, place_of_part};
 use super::range::{Ranger, Scale};
-use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, Scaled, Space, Step, ZERO};
+use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, PseudoRandom, Scaled, Space, Step, ZERO};
 
 /// An interval that contains eigenvalues.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +65,7 @@ impl SpectralBounds {
         recurrence.extend(coefficients(LANCZOS, DELTA, GAMMA, OLD_GAMMA));
         let recurrence = space.program(&recurrence)?;
         let (mut v, mut old_v, mut q, mut z) = (
-            executor.upload(pseudo_random(first, rows)?)?,
+            executor.run::<PseudoRandom<T>>((first, rows))?,
             executor.zeros(rows)?,
             executor.zeros(rows)?,
             executor.zeros(rows)?,
@@ -115,7 +114,7 @@ impl SpectralBounds {
         operator: &mut dyn Operator<T, E>,
         preconditioner: Option<&mut dyn Operator<T, E>>,
     ) -> Result<Scale, Error> {
-        let vector = executor.upload(pseudo_random(place_of_part(operator).0, operator.rows())?)?;
+        let vector = executor.run::<PseudoRandom<T>>((place_of_part(operator).0, operator.rows()))?;
         let mut ranger = Ranger::new(executor, operator.ranks())?;
         let exponent = match preconditioner {
             None => ranger.exponent_for(operator, &vector)?,
@@ -184,37 +183,16 @@ impl Tridiagonal<'_> {
     }
 }
 
-/// Elements that a thread takes at a time.
-const PLACES_AT_ONCE: usize = 4096;
-
-/// Returns reproducible pseudo-random numbers with parts from −1 to 1 (splitmix64: Steele, Lea & Flood 2014, §5): `length`
-/// of them, starting at index `first`.
-///
-/// # Errors
-/// When memory runs out.
-pub(super) fn pseudo_random<T: Scalar>(first: usize, length: usize) -> Result<Vec<T>, Error> {
-    let number = |place: usize| {
-        let mut bits = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ bits >> 31) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    };
-    let element = |place: usize| match T::COMPLEX {
-        true => T::from_parts(number(2 * place), number(2 * place + 1)),
-        false => T::from_f64(number(place)),
-    };
-    parallel::map(length, PLACES_AT_ONCE, &|place| element(first.saturating_add(place)))
-}
-
 #[cfg(test)]
 mod tests {
+    use host::executor::Cpu;
     use nalgebra::DMatrix;
 
     use super::*;
 
     #[test]
     fn the_ends_of_the_spectrum_are_those_of_all_eigenvalues() {
-        let numbers: Vec<f64> = pseudo_random(0, 60).unwrap();
+        let numbers = Cpu::new().run::<PseudoRandom<f64>>((0, 60)).unwrap();
         for rows in [1, 2, 3, 7, 30] {
             for (scale, of_diagonal, of_beside) in [
                 (1.0, 1.0, 1.0),

@@ -3,20 +3,19 @@
 use cuda_std::GpuScalar;
 use host::complex::Complex;
 use host::error::{Error, check_length};
-use host::executor::Executor;
+use host::executor::{Cpu, Executor};
 use host::memory::with_capacity;
 use host::plan::Vector;
 use host::real::{Real, Scalar};
 use nalgebra::{ComplexField, DMatrix};
 
-use super::lanczos::pseudo_random;
 use super::operator::{Multiple, Operator, check_square, place_of_part};
 use super::options::Options;
 use super::range::{Ranger, Scale, exponent_for_norm};
 use super::rayleigh_ritz::{SpectrumEnd, rayleigh_ritz};
 use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, NO_NUMBER, Watch};
-use crate::dense::{Blocks, FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
+use crate::dense::{Blocks, FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, PseudoRandom, Scaled, Space};
 
 /// The locally optimal block preconditioned conjugate gradient method (Knyazev 2001, §4). It computes one eigenpair at an
 /// end of the spectrum of a symmetric or Hermitian matrix per column of X, at most [`Lobpcg::MOST_PAIRS`] and a third of
@@ -101,7 +100,7 @@ impl Lobpcg {
         let begin = ranger.scaled(x.array(), exponent_for_norm(length))?;
         let begin = Multicolumn::from_array(begin, rows, pairs)?;
         // Scale A so that squares of products are in range, and M inversely so that its results keep their size.
-        let scale = Scale::new(ranger.exponent_for(operator, &executor.upload(pseudo_random(first, rows)?)?)?);
+        let scale = Scale::new(ranger.exponent_for(operator, &executor.run::<PseudoRandom<T>>((first, rows))?)?);
         let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
         let multiple_of_m = |preconditioner| Multiple::new(T::from_f64(scale.inverse), preconditioner);
         let mut preconditioner = preconditioner.map(multiple_of_m);
@@ -278,7 +277,7 @@ impl<T: Scalar, E: Executor> Search<'_, T, E> {
             let (first, all_rows) = place_of_part(&*self.operator);
             let mut numbers = with_capacity(rows * columns)?;
             for column in 0..columns {
-                numbers.extend(pseudo_random::<T>(column * all_rows + first, rows)?);
+                numbers.extend(Cpu::new().run::<PseudoRandom<T>>((column * all_rows + first, rows))?);
             }
             let array = self.space.executor().upload(numbers)?;
             self.block = Multicolumn::from_array(array, rows, columns)?;

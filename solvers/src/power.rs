@@ -6,14 +6,13 @@ use host::memory::Buffer;
 use host::plan::Vector;
 use host::real::Scalar;
 
-use super::lanczos::pseudo_random;
 use super::method::{CONVERGED, FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
 use super::operator::{Multiple, Operator, check_square, place_of_part};
 use super::options::Options;
 use super::range::{Ranger, Scale, exponent_for_norm};
 use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, Repeated, Watch, check};
-use crate::dense::{Dot, DotAndSquare, EigenResidual, ONE, Program, Scaled, Space, Step};
+use crate::dense::{Dot, DotAndSquare, EigenResidual, ONE, Program, PseudoRandom, Scaled, Space, Step};
 
 /// λ = x · A x, and A x · A x.
 const LAMBDA: u32 = FIRST_METHOD_SLOT;
@@ -72,7 +71,7 @@ pub fn power_iteration<T: Scalar, E: Executor>(
     let mut begin = executor.duplicate(x)?;
     let mut length = ranger.norm(&begin)?;
     if length == 0.0 {
-        begin = executor.upload(pseudo_random(first, rows)?)?;
+        begin = executor.run::<PseudoRandom<T>>((first, rows))?;
         length = ranger.norm(&begin)?;
     }
     let begin = ranger.scaled(&begin, exponent_for_norm(length))?;

@@ -13,5 +13,6 @@ pub mod gather;
 pub mod mixed;
 pub mod passes;
 pub mod program;
+pub mod pseudo_random;
 pub mod scatter;
 pub mod sums;

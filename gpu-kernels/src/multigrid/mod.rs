@@ -8,4 +8,5 @@ pub mod diagonal;
 pub mod independent_set;
 pub mod numbers;
 pub mod smoothing;
+pub mod start;
 pub mod tentative;

@@ -36,6 +36,7 @@ mod complex;
 mod mixed;
 mod parts;
 mod passes;
+mod pseudo_random;
 mod space;
 mod sums;
 
@@ -54,5 +55,6 @@ pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};
 #[doc(hidden)]
 pub use mixed::{MixedOperands, MixedUpdate};
 pub use parts::{Columns, ColumnsMut, Multicolumn, Part, PartMut};
+pub(crate) use pseudo_random::PseudoRandom;
 pub use space::{FIRST_SLOT, MINUS_ONE, ONE, Program, Space, ZERO};
 pub(crate) use sums::{Compensated, Plain, Summation, with_summation};

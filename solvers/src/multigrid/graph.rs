@@ -1,7 +1,6 @@
 //! Nodes and the graph of their connections.
 
 use host::error::Error;
-use host::executor::Executor;
 use host::memory::{Buffer, HostMemory, Memory, with_capacity};
 use host::parallel;
 
@@ -45,19 +44,23 @@ impl Nodes {
     /// # Errors
     /// When the number of unknowns is not a multiple of `size`, or memory runs out.
     pub(super) fn of_size(size: usize, unknowns: usize) -> Result<Self, Error> {
-        if !unknowns.is_multiple_of(size) {
-            let expected = "a divisor of the number of rows";
-            return Err(Error::Setting { what: "the number of unknowns of a node", value: size.to_string(), expected });
-        }
-        Self::new(parallel::map(unknowns / size + 1, AT_ONCE, &|node| (node * size) as u32)?)
+        Self::check_size(size, unknowns)?;
+        Ok(Self {
+            first: parallel::map(unknowns / size + 1, AT_ONCE, &|node| (node * size) as u32)?,
+            of_unknown: parallel::map(unknowns, AT_ONCE, &|unknown| (unknown / size) as u32)?,
+        })
     }
 
-    /// Moves the nodes into an executor's memory.
+    /// Checks that nodes can have `size` unknowns each.
     ///
     /// # Errors
-    /// When memory runs out.
-    pub(super) fn upload<E: Executor>(self, executor: &E) -> Result<Nodes<E::Memory>, Error> {
-        Ok(Nodes { first: executor.upload(self.first)?, of_unknown: executor.upload(self.of_unknown)? })
+    /// When the number of unknowns is not a multiple of `size`.
+    pub(super) fn check_size(size: usize, unknowns: usize) -> Result<(), Error> {
+        if unknowns.is_multiple_of(size) {
+            return Ok(());
+        }
+        let expected = "a divisor of the number of rows";
+        Err(Error::Setting { what: "the number of unknowns of a node", value: size.to_string(), expected })
     }
 
     /// Returns the unknowns of a node.

@@ -18,6 +18,7 @@ use super::near_null_space::Vectors;
 use super::options::{Aggregation, Multigrid, Smoother};
 use super::prolongation::{SmoothingMatrix, SmoothingOperands, TentativeProlongation};
 use super::spectrum::largest_eigenvalue;
+use super::start::EqualNodes;
 use super::strength::StrongConnections;
 use crate::preconditioner::Diagonal;
 
@@ -97,7 +98,7 @@ impl<W: Scalar<Real = f64, Wide = W>, M: Memory> Hierarchy<W, M> {
     ) -> Result<Self, Error> {
         let rows = near_null_space.elements.len() / near_null_space.count;
         check_length("a near-null-space vector", rows, matrix.rows())?;
-        let mut nodes = Nodes::of_size(options.node as usize, matrix.rows())?.upload(executor)?;
+        let mut nodes = executor.run::<EqualNodes>((options.node as usize, matrix.rows()))?;
         let mut hierarchy = Self { levels: vec![], times: SetupTimes::default() };
         let of_row_sums = matches!(options.smoother, Smoother::L1Jacobi(_));
         let divisor = if of_row_sums { Divisor::RowSum } else { Divisor::Diagonal };

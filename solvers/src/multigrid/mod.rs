@@ -52,6 +52,7 @@ mod report;
 mod rounding;
 mod smoother;
 mod spectrum;
+mod start;
 mod strength;
 
 pub use near_null_space::NearNullSpace;

@@ -4,16 +4,19 @@ use std::any::Any;
 
 use host::error::{Error, check_length};
 use host::executor::Executor;
-use host::memory::{HostMemory, Memory, filled, with_capacity, zeros};
+use host::memory::{HostMemory, Memory, collect, with_capacity};
 use host::real::Scalar;
+
+use super::start::ConstantVectors;
 
 /// Vectors that the matrix nearly annihilates, such as constants for a diffusion, or rigid body modes for elasticity:
 /// coarse levels represent them exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearNullSpace<T> {
     vectors: usize,
-    /// By rows.
-    elements: Vec<T>,
+    rows: usize,
+    /// By rows; `None` for constants.
+    elements: Option<Vec<T>>,
 }
 
 /// Largest number of vectors.
@@ -39,25 +42,20 @@ impl<T: Scalar> NearNullSpace<T> {
         for row in 0..rows {
             elements.extend((0..vectors).map(|vector| columns[vector * rows + row]));
         }
-        Ok(Self { vectors, elements })
+        Ok(Self { vectors, rows, elements: Some(elements) })
     }
 
     /// Creates, for nodes of `node` unknowns each, the vectors that are 1 in one unknown of every node and 0 in the others:
-    /// for one unknown per node, the constant vector.
+    /// for one unknown per node, the constant vector. They are written in the executor's memory.
     ///
     /// # Errors
-    /// When `node` is not from 1 to 32, `rows` is not a multiple of it, or memory runs out.
+    /// When `node` is not from 1 to 32, or `rows` is not a multiple of it.
     pub fn constants(rows: usize, node: usize) -> Result<Self, Error> {
         if !(1..=MOST_VECTORS).contains(&node) || !rows.is_multiple_of(node) {
             let expected = "a divisor of the number of rows, 1 to 32";
             return Err(Error::Setting { what: "the number of unknowns of a node", value: node.to_string(), expected });
         }
-        if node == 1 {
-            return Ok(Self { vectors: 1, elements: filled(rows, T::ONE)? });
-        }
-        let mut elements = zeros::<T>(rows.saturating_mul(node))?;
-        (0..rows).for_each(|row| elements[row * node + row % node] = T::ONE);
-        Ok(Self { vectors: node, elements })
+        Ok(Self { vectors: node, rows, elements: None })
     }
 
     /// Creates the rigid body modes of nodes in space. A node's unknowns are its displacements along the coordinates,
@@ -100,12 +98,12 @@ impl<T: Scalar> NearNullSpace<T> {
                 put(&[0.0, 0.0, 1.0, at(1), -at(0), 0.0]);
             }
         }
-        Ok(Self { vectors, elements })
+        Ok(Self { vectors, rows: coordinates.len(), elements: Some(elements) })
     }
 
     /// Returns the number of rows of each vector.
     pub fn rows(&self) -> usize {
-        self.elements.len() / self.vectors
+        self.rows
     }
 
     /// Returns the number of vectors.
@@ -115,9 +113,12 @@ impl<T: Scalar> NearNullSpace<T> {
 
     /// Returns the vectors in 64 bits in an executor's memory.
     pub(super) fn widened<E: Executor>(&self, executor: &E) -> Result<Vectors<T::Wide, E::Memory>, Error> {
-        let elements = match (&self.elements as &dyn Any).downcast_ref::<Vec<T::Wide>>() {
-            Some(wide) => executor.upload_slice(wide)?,
-            None => executor.upload(host::memory::collect(self.elements.iter().map(|element| element.to_wide()))?)?,
+        let elements = match &self.elements {
+            None => executor.run::<ConstantVectors<T::Wide>>((self.rows, self.vectors))?,
+            Some(elements) => match (elements as &dyn Any).downcast_ref::<Vec<T::Wide>>() {
+                Some(wide) => executor.upload_slice(wide)?,
+                None => executor.upload(collect(elements.iter().map(|element| element.to_wide()))?)?,
+            },
         };
         Ok(Vectors { count: self.vectors, elements })
     }
@@ -133,6 +134,8 @@ pub(super) struct Vectors<W: Scalar, M: Memory = HostMemory> {
 
 #[cfg(test)]
 mod tests {
+    use host::executor::Cpu;
+
     use super::*;
 
     #[test]
@@ -140,11 +143,11 @@ mod tests {
         // A spring between two nodes exerts no force if their displacements differ only perpendicular to it.
         for (dimensions, coordinates) in [(2, vec![0.0, 0.0, 3.0, 4.0]), (3, vec![1.0, 2.0, 3.0, 4.0, 8.0, -1.0])] {
             let modes = NearNullSpace::<f64>::rigid_body_modes(dimensions, &coordinates).unwrap();
-            assert_eq!(modes.rows(), 2 * dimensions);
+            let elements = modes.elements.as_ref().unwrap();
+            assert_eq!((modes.rows(), elements.len()), (2 * dimensions, 2 * dimensions * modes.vectors()));
             for mode in 0..modes.vectors() {
                 let stretch = (0..dimensions).map(|axis| {
-                    let displacement =
-                        |node: usize| modes.elements[(node * dimensions + axis) * modes.vectors() + mode];
+                    let displacement = |node: usize| elements[(node * dimensions + axis) * modes.vectors() + mode];
                     (displacement(1) - displacement(0)) * (coordinates[dimensions + axis] - coordinates[axis])
                 });
                 assert!(stretch.sum::<f64>().abs() < 1e-12, "{dimensions} dimensions, mode {mode}");
@@ -169,7 +172,8 @@ mod tests {
         let uneven = NearNullSpace::rigid_body_modes(2, &[1.0]);
         assert_eq!(error(uneven), "the array of coordinates has length 1, expected 0");
         let vectors = NearNullSpace::new(2, 2, &[1.0, 2.0, 3.0, 4.0]).unwrap();
-        assert_eq!(vectors.elements, [1.0, 3.0, 2.0, 4.0]);
-        assert_eq!(NearNullSpace::<f32>::constants(4, 2).unwrap().elements, [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
+        assert_eq!(vectors.elements.unwrap(), [1.0, 3.0, 2.0, 4.0]);
+        let constants = NearNullSpace::<f32>::constants(4, 2).unwrap().widened(&Cpu::new()).unwrap();
+        assert_eq!(constants.elements, [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
     }
 }

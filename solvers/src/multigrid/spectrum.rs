@@ -6,8 +6,7 @@ use host::plan::{Plan, Vector};
 use host::real::Scalar;
 use nalgebra::DMatrix;
 
-use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, Program, Scaled, Space};
-use crate::lanczos::pseudo_random;
+use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, Program, PseudoRandom, Scaled, Space};
 use crate::preconditioner::Diagonal;
 
 /// Steps of Lanczos' method.
@@ -88,7 +87,7 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
 
     /// Starts with an irregular vector, to which no eigenvector is likely to be orthogonal.
     fn start(&mut self) -> Result<(), Error> {
-        self.v = self.matrix.executor().upload(pseudo_random(0, self.matrix.matrix().rows())?)?;
+        self.v = self.matrix.executor().run::<PseudoRandom<W>>((0, self.matrix.matrix().rows()))?;
         Ok(())
     }
 

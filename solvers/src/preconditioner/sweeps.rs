@@ -2,7 +2,7 @@
 
 use cuda_std::GpuScalar;
 use host::error::Error;
-use host::executor::Executor;
+use host::executor::{Cpu, Executor};
 use host::format::Csr;
 use host::memory::copy;
 use host::parallel;
@@ -12,8 +12,7 @@ use host::real::Scalar;
 use super::diagonal::{Diagonal, NewDiagonal};
 use super::factors::{Factor, FactorSolver, scaled};
 use super::recipe::{PreconditionerOptions, plan_of};
-use crate::dense::{Combined, ONE, Scaled, Space};
-use crate::lanczos::pseudo_random;
+use crate::dense::{Combined, ONE, PseudoRandom, Scaled, Space};
 
 /// Ratio of the error after the sweeps to the one before them that is acceptable without further sweeps.
 const SMALL_ERROR: f64 = 0.1;
@@ -101,7 +100,7 @@ impl<T: Scalar, E: Executor> FactorSolver<T, E> for Sweeps<T, E> {
 fn check<T: Scalar>(scaled: &Csr<T>, sweeps: u32) -> Result<(), Error> {
     let square = |value: &T::Wide| value.parts().into_iter().map(|part| part * part).sum::<f64>();
     let norm = |vector: &[T::Wide]| vector.iter().map(square).sum::<f64>().sqrt();
-    let mut error = pseudo_random::<T::Wide>(0, scaled.rows())?;
+    let mut error = Cpu::new().run::<PseudoRandom<T::Wide>>((0, scaled.rows()))?;
     let (before, mut growth) = (norm(&error), 0.0);
     for sweep in 0..=sweeps.max(FEWEST_LOOKED_AT) {
         let product = |row| {
