@@ -145,6 +145,7 @@ pub unsafe fn largest_squares(
 /// The squares of all connections.
 #[derive(Clone, Copy)]
 struct Squares {
+    offsets: Global<u64>,
     columns: Global<u32>,
     squares: Global<f64>,
     largest: Global<f64>,
@@ -152,19 +153,38 @@ struct Squares {
 }
 
 impl Squares {
-    /// Whether an entry of a node's row is a strong connection.
+    /// Whether an entry of a node's row is a strong connection, or its mirror image is: rounding makes a Galerkin product
+    /// slightly unsymmetric, and connections that are strong in one direction only would take a transposition.
     ///
     /// # Safety
-    /// The entry exists, and so do the largest squares of its row and its column if the threshold is above 0.
+    /// The entry exists, and so do the rows of its row and its column, with their largest squares if the threshold is above
+    /// 0.
     #[inline(always)]
     unsafe fn is_strong(self, node: u32, entry: u64) -> bool {
         let (other, square) = (self.columns.load(entry), self.squares.load(entry));
-        let is_connection = other != node && square > 0.0;
-        if is_connection && self.threshold > 0.0 {
-            let scale = square_root(self.largest.load(node) * self.largest.load(other));
-            return square >= self.threshold * self.threshold * scale;
+        if other == node {
+            return false;
         }
-        is_connection
+        let least = if self.threshold > 0.0 {
+            let scale = square_root(self.largest.load(node) * self.largest.load(other));
+            self.threshold * self.threshold * scale
+        } else {
+            0.0
+        };
+        let is_strong = |square: f64| square > 0.0 && square >= least;
+        is_strong(square) || is_strong(self.square_at(other, node))
+    }
+
+    /// The square of the entry in a row and a column; 0 if there is none, or if the row is not sorted and the search misses
+    /// it.
+    ///
+    /// # Safety
+    /// The row exists.
+    #[inline(always)]
+    unsafe fn square_at(self, row: u32, column: u32) -> f64 {
+        let end = self.offsets.load(row + 1);
+        let place = first_at_least(self.columns, self.offsets.load(row), end, column);
+        if place < end && self.columns.load(place) == column { self.squares.load(place) } else { 0.0 }
     }
 }
 
@@ -192,7 +212,7 @@ pub unsafe fn strong_lengths(
     /// The number of connections of each node.
     lengths: GlobalMut<u32>,
 ) {
-    let squares = Squares { columns, squares, largest, threshold };
+    let squares = Squares { offsets, columns, squares, largest, threshold };
     let team = Team::new(lanes);
     let mut node = team.in_grid();
     while node < nodes {
@@ -236,7 +256,7 @@ pub unsafe fn strong_columns(
     /// The connections of all nodes.
     neighbours: GlobalMut<u32>,
 ) {
-    let squares = Squares { columns, squares, largest, threshold };
+    let squares = Squares { offsets, columns, squares, largest, threshold };
     let team = Team::new(lanes);
     let mut node = team.in_grid();
     while node < nodes {
