@@ -16,6 +16,7 @@ pub mod hyb;
 pub mod narrow;
 mod places;
 pub mod radix;
+pub mod ranges;
 pub mod rows;
 pub mod select;
 pub mod sell_16;

@@ -12,6 +12,7 @@ pub(crate) mod gather;
 pub(crate) mod places;
 pub(crate) mod primitives;
 pub(crate) mod radix;
+pub(crate) mod ranges;
 pub(crate) mod scatter;
 pub(crate) mod select;
 pub(crate) mod sliced;

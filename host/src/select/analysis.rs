@@ -84,32 +84,29 @@ impl Analysis {
     /// # Errors
     /// When memory runs out.
     pub fn with_sampling<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
-        let (passed, (diagonals, (fills, (locality, (widening, (clusters, narrow)))))) = parallel::join(
+        let (of_pattern, (clusters, narrow)) = parallel::join(
+            || Self::of_pattern(matrix, sampling),
+            || parallel::join(|| Clusters::new(matrix, sampling), || narrowest(matrix.values(), sampling)),
+        );
+        Ok(Self { clusters: clusters?, narrow: narrow?, ..of_pattern? })
+    }
+
+    /// What follows from the pattern, without parts of rows that share columns.
+    pub(super) fn of_pattern<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
+        let count = || Ok(occupied_diagonals(matrix)?.len());
+        let (diagonals, others) =
+            parallel::join(|| Diagonals::new(matrix, sampling, count), || Self::without_diagonals(matrix, sampling));
+        Ok(Self { diagonals: diagonals?, ..others? })
+    }
+
+    /// [`of_pattern`](Self::of_pattern), but for the diagonals.
+    pub(super) fn without_diagonals<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
+        let (passed, (fills, (locality, widening))) = parallel::join(
             || pass(matrix.row_offsets()),
             || {
                 parallel::join(
-                    || Diagonals::new(matrix, sampling),
-                    || {
-                        parallel::join(
-                            || fills(matrix, sampling),
-                            || {
-                                parallel::join(
-                                    || Locality::new(matrix, sampling),
-                                    || {
-                                        parallel::join(
-                                            || Widening::new(matrix, sampling),
-                                            || {
-                                                parallel::join(
-                                                    || Clusters::new(matrix, sampling),
-                                                    || narrowest(matrix.values(), sampling),
-                                                )
-                                            },
-                                        )
-                                    },
-                                )
-                            },
-                        )
-                    },
+                    || fills(matrix, sampling),
+                    || parallel::join(|| Locality::new(matrix, sampling), || Widening::new(matrix, sampling)),
                 )
             },
         );
@@ -123,12 +120,12 @@ impl Analysis {
             offset_bytes: matrix.row_offsets().width(),
             lengths,
             sums,
-            diagonals: diagonals?,
+            diagonals: Diagonals { count: 0, exact: false },
             fills: fills?,
             locality: locality?,
             widening: widening?,
-            clusters: clusters?,
-            narrow: narrow?,
+            clusters: None,
+            narrow: None,
         })
     }
 
@@ -163,11 +160,14 @@ fn narrowest<T: Scalar>(values: &[T], sampling: Sampling) -> Result<Option<Narro
 }
 
 impl Diagonals {
-    fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
+    /// Counts those of some rows and, unless they rule DIA out, all of them by `count`.
+    pub(super) fn new<T: Scalar>(
+        matrix: &Csr<T>,
+        sampling: Sampling,
+        count: impl FnOnce() -> Result<usize, Error>,
+    ) -> Result<Self, Error> {
         let mut seen: Vec<i64> = Vec::new();
-        let mean = matrix.nnz() / matrix.rows().max(1);
-        let rows = (ENTRIES_OF_DIAGONALS / (mean + 1)).clamp(2, ROWS_OF_DIAGONALS);
-        for row in places(matrix.rows(), rows) {
+        for row in Self::rows_looked_at(matrix) {
             let columns = &matrix.column_indices()[matrix.range(row)];
             reserve(&mut seen, columns.len())?;
             seen.extend(columns.iter().map(|&column| i64::from(column) - row as i64));
@@ -178,6 +178,12 @@ impl Diagonals {
         if sampling == Sampling::Part && least > DIA_TIMES_CSR * matrix.bytes() {
             return Ok(Self { count: seen.len(), exact: false });
         }
-        Ok(Self { count: occupied_diagonals(matrix)?.len(), exact: true })
+        Ok(Self { count: count()?, exact: true })
+    }
+
+    /// The rows whose diagonals are sampled first.
+    pub(super) fn rows_looked_at<T: Scalar>(matrix: &Csr<T>) -> impl ExactSizeIterator<Item = usize> + use<T> {
+        let mean = matrix.nnz() / matrix.rows().max(1);
+        places(matrix.rows(), (ENTRIES_OF_DIAGONALS / (mean + 1)).clamp(2, ROWS_OF_DIAGONALS))
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -101,15 +102,19 @@ impl Calibration {
     /// The calibration shipped with the library for this device: the H100's for H100 models, the H200's for every other GPU,
     /// and that of an AMD EPYC with two threads for every CPU, because only ratios matter.
     pub fn shipped(device: &Device) -> Self {
+        // Parsing takes longer than the choice for a small matrix.
+        static OF_H100: LazyLock<Calibration> = LazyLock::new(|| Calibration::embedded(H100, "a GPU", NEUTRAL_GPU));
+        static OF_CPU: LazyLock<Calibration> = LazyLock::new(|| Calibration::embedded(CPU, "a CPU", NEUTRAL_CPU));
         match device.has_kernels() {
-            true if model_of(&device.name).contains("H100") => Self::embedded(H100, "a GPU", NEUTRAL_GPU),
+            true if model_of(&device.name).contains("H100") => OF_H100.clone(),
             true => Self::h200(),
-            false => Self::embedded(CPU, "a CPU", NEUTRAL_CPU),
+            false => OF_CPU.clone(),
         }
     }
 
     fn h200() -> Self {
-        Self::embedded(H200, "a GPU", NEUTRAL_GPU)
+        static OF_H200: LazyLock<Calibration> = LazyLock::new(|| Calibration::embedded(H200, "a GPU", NEUTRAL_GPU));
+        OF_H200.clone()
     }
 
     fn embedded(text: &str, device: &str, other: Terms) -> Self {

@@ -1,6 +1,7 @@
 //! Fill of dense blocks, estimated from a sample of the block rows (Choi, Singh & Vuduc 2010, §6.4).
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -182,13 +183,27 @@ impl BlockFill {
 
 /// Evenly spaced entries by row and column, used to draw block rows of every size.
 fn drawn_entries<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, u32)>, Error> {
-    let draws = match sampling {
-        Sampling::Everything => 0,
-        Sampling::Part => (matrix.nnz() / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS),
+    let entries = match sampling {
+        Sampling::Everything => Vec::new(),
+        Sampling::Part => collect(draws(matrix.nnz()))?,
     };
-    let entries = collect(places(matrix.nnz(), draws))?;
     let entry_of = |draw: usize| (matrix.row_of(entries[draw]), matrix.column_indices()[entries[draw]]);
     parallel::map(entries.len(), 1, &entry_of)
+}
+
+/// The entries by which block rows are drawn.
+fn draws(nnz: usize) -> impl ExactSizeIterator<Item = usize> {
+    places(nnz, (nnz / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS))
+}
+
+/// The rows of all block rows that may be sampled, for each draw those of every size.
+pub(super) fn block_rows_looked_at<T: Scalar>(matrix: &Csr<T>) -> impl ExactSizeIterator<Item = Range<usize>> {
+    draws(matrix.nnz()).map(|entry| {
+        let row = matrix.row_of(entry);
+        let of_size = |size: &BlockSize| rows_of_block(matrix.rows(), *size, row / size.rows());
+        let join = |all: Range<usize>, of_size: Range<usize>| all.start.min(of_size.start)..all.end.max(of_size.end);
+        BlockSize::ALL.iter().map(of_size).fold(row..row + 1, join)
+    })
 }
 
 /// The block rows of these entries; all block rows if everything is sampled.

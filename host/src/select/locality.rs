@@ -1,5 +1,7 @@
 //! Locality of the elements of x that a kernel reads at once and shortly after.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::lengths::LANES;
@@ -70,7 +72,7 @@ impl Locality {
     /// # Errors
     /// When memory runs out.
     pub(super) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
-        let warps = collect(sample(matrix.rows().div_ceil(WARP_LANES), matrix.nnz(), sampling))?;
+        let warps = collect(warps_looked_at(matrix, sampling))?;
         let of_warp = |number: usize| counts(matrix, warps[number] * WARP_LANES, sampling);
         let counts = parallel::map(warps.len(), 8, &of_warp)?.into_iter().fold(Counts::default(), Counts::merge);
         let per_entry = |sectors: usize, entries: usize| sectors as f64 / entries.max(1) as f64;
@@ -125,7 +127,7 @@ fn counts<T: Scalar>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Count
             counts.above = counts.above.max((column as usize).saturating_sub(row));
         }
     }
-    let longest = |rows: std::ops::Range<usize>| rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
+    let longest = |rows: Range<usize>| rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
     let parts = match sampling {
         Sampling::Everything => 1,
         Sampling::Part => (longest(rows.clone()) / LONGEST).max(1),
@@ -178,22 +180,34 @@ fn distinct(numbers: &mut [u32]) -> usize {
     numbers.chunk_by(|left, right| left == right).count()
 }
 
-/// [`Locality::reuse`], the mean of some runs of equal length.
-fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, f64)>, Error> {
-    let nnz = matrix.nnz();
+/// The warps of 32 rows that are sampled.
+pub(super) fn warps_looked_at<T: Scalar>(
+    matrix: &Csr<T>,
+    sampling: Sampling,
+) -> impl ExactSizeIterator<Item = usize> + use<T> {
+    sample(matrix.rows().div_ceil(WARP_LANES), matrix.nnz(), sampling)
+}
+
+/// The runs of entries in which the reuse of x is measured, all of the same length.
+pub(super) fn runs_looked_at(nnz: usize, sampling: Sampling) -> Vec<Range<usize>> {
     let length = match sampling {
         Sampling::Everything => nnz,
         Sampling::Part => (nnz / 100).min(MOST_RUN_ENTRIES) / RUNS,
     };
     let length = length.max(LEAST_RUN_ENTRIES).min(nnz);
     let runs = if length == nnz { 1 } else { RUNS };
-    let run = |number: usize| {
-        let begin = (nnz - length) / runs * number + (nnz - length) / runs / 2;
-        new_sectors(&matrix.column_indices()[begin..begin + length], matrix.columns(), elements::<T>())
-    };
-    let curves = parallel::map(runs, 1, &run)?.into_iter().collect::<Result<Vec<_>, Error>>()?;
+    let begin = |number: usize| (nnz - length) / runs * number + (nnz - length) / runs / 2;
+    (0..runs).map(|number| begin(number)..begin(number) + length).collect()
+}
+
+/// [`Locality::reuse`], the mean of some runs of equal length.
+fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, f64)>, Error> {
+    let runs = runs_looked_at(matrix.nnz(), sampling);
+    let run =
+        |number: usize| new_sectors(&matrix.column_indices()[runs[number].clone()], matrix.columns(), elements::<T>());
+    let curves = parallel::map(runs.len(), 1, &run)?.into_iter().collect::<Result<Vec<_>, Error>>()?;
     let sizes = curves.first().map_or(0, Vec::len);
-    let mean = |size: usize| curves.iter().map(|curve| curve[size].1).sum::<usize>() as f64 / runs as f64;
+    let mean = |size: usize| curves.iter().map(|curve| curve[size].1).sum::<usize>() as f64 / runs.len() as f64;
     collect((0..sizes).map(|size| (curves[0][size].0, mean(size))))
 }
 

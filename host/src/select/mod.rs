@@ -32,6 +32,7 @@ mod choice;
 pub(crate) mod costs;
 mod exclusion;
 mod fill;
+mod in_memory;
 pub(crate) mod lengths;
 pub(crate) mod locality;
 pub(crate) mod machine;

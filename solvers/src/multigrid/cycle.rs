@@ -147,7 +147,7 @@ impl<T: Scalar, E: Executor> Made<T, E> {
             let level = match solved {
                 Solved::Inverse(inverse) => {
                     of_level.coarsest = Some("directly, by its inverse");
-                    let inverse = plan_in_memory(executor, rounded_matrix::<T, E>(executor, inverse)?, None, options)?;
+                    let inverse = plan_in_memory(executor, rounded_matrix::<T, E>(executor, inverse)?, options)?;
                     of_level.format = inverse.format();
                     Placed::Inverse(Box::new(inverse))
                 }
@@ -165,7 +165,6 @@ impl<T: Scalar, E: Executor> Made<T, E> {
                     // A level that is solved directly needs no second step.
                     let below_is_level = number + 2 < rows.len();
                     let place = Place {
-                        same: same.filter(|_| number == 0),
                         slots,
                         steps: multigrid.smoother.steps(),
                         below: rows.get(number + 1).copied().unwrap_or(0),
@@ -216,9 +215,7 @@ fn times_of(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
 }
 
 /// The data that a smoothed level needs from the others.
-struct Place<'a, T: Scalar> {
-    /// The level's matrix, if it is on the host.
-    same: Option<&'a Csr<T>>,
+struct Place {
     /// The first slot for the smoother's factors.
     slots: u32,
     /// Steps of the smoother.
@@ -234,15 +231,15 @@ impl<T: Scalar, E: Executor> PlacedSmoothed<T, E> {
         space: &Space<E>,
         matrix: Csr<T::Wide, E::Memory>,
         smoothed: Smoothed<T::Wide, E::Memory>,
-        Place { same, slots, steps, below, inner }: Place<'_, T>,
+        Place { slots, steps, below, inner }: Place,
         options: PreconditionerOptions,
     ) -> Result<Self, Error> {
         let (executor, rows) = (space.executor(), matrix.rows());
-        let plan = |matrix, same| plan_in_memory(executor, rounded_matrix::<T, E>(executor, matrix)?, same, options);
+        let plan = |matrix| plan_in_memory(executor, rounded_matrix::<T, E>(executor, matrix)?, options);
         let below = |Transfers { prolongation, restriction }| {
             Ok::<_, Error>(Below {
-                prolongation: plan(prolongation, None)?,
-                restriction: plan(restriction, None)?,
+                prolongation: plan(prolongation)?,
+                restriction: plan(restriction)?,
                 b: executor.zeros(below)?,
                 x: executor.zeros(below)?,
                 inner: inner.map(|slots| Inner::new(space, below, slots)).transpose()?,
@@ -250,7 +247,7 @@ impl<T: Scalar, E: Executor> PlacedSmoothed<T, E> {
         };
         let inverse_diagonal = rounded_vector::<T, E>(executor, smoothed.inverse_diagonal)?;
         Ok(Self {
-            matrix: plan(matrix, same)?,
+            matrix: plan(matrix)?,
             smoother: Smoothing {
                 inverse_diagonal: Diagonal::in_memory(executor, inverse_diagonal)?,
                 scaled: if T::COMPLEX { Some(executor.zeros(rows)?) } else { None },

@@ -94,25 +94,25 @@ pub(crate) fn plan_of<T: Scalar, E: Executor>(
     }
 }
 
-/// [`plan_of`] for a matrix in the executor's memory. To choose a format, it examines `same`, the same matrix on the host,
-/// or else a copy of the pattern.
+/// [`plan_of`] for a matrix in the executor's memory, which is analysed there, without parts of rows that share columns: on
+/// a GPU, the host receives samples of the pattern.
 ///
 /// # Errors
 /// As for [`plan_of`].
 pub(crate) fn plan_in_memory<T: Scalar, E: Executor>(
     executor: &E,
     matrix: Csr<T, E::Memory>,
-    same: Option<&Csr<T>>,
     options: PreconditionerOptions,
 ) -> Result<Plan<T, E>, Error> {
     let PreconditionerOptions { updates, values, .. } = options;
-    match (options.format.unwrap_or(Format::CSR_TILED), same) {
-        (Format::Auto, Some(same)) => {
-            let (analysis, selection) = (Analysis::new(same)?, selection(options));
+    match (options.format.unwrap_or(Format::CSR_TILED), values) {
+        (Format::Auto, ValueStorage::Full | ValueStorage::Rounded(_)) => {
+            let (analysis, selection) = (Analysis::in_memory(executor, &matrix)?, selection(options));
             let choice = choose(&analysis, executor.device(), &selection)?;
             Plan::from_choice(executor, matrix, &analysis, choice, &selection)
         }
-        (Format::Auto, None) => Plan::automatic_in_memory(executor, matrix, &selection(options)),
+        // The values must be looked at, too.
+        (Format::Auto, _) => Plan::automatic_in_memory(executor, matrix, &selection(options)),
         (format, _) => {
             Plan::in_memory(executor, matrix, format, PlanOptions { updates, values, ..PlanOptions::default() })
         }

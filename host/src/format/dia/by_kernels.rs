@@ -58,6 +58,30 @@ fn occupied_diagonals<T: Scalar, K: KernelExecutor>(
     matrix: &Csr<T, K::Memory>,
     limit: FillLimit,
 ) -> Result<Array<K, i32>, Error> {
+    let occupied = occupied(executor, matrix)?;
+    let scan = Scan::new(executor, &occupied)?;
+    // At most the number of flags, which fits 32 bits.
+    let diagonals = scan.total() as usize;
+    limit.check("DIA", dia_bytes::<T>(matrix.rows(), diagonals), matrix.bytes())?;
+    let numbers: Array<K, u32> = scan.offsets_of(1)?;
+    let mut offsets = executor.unwritten(diagonals)?;
+    let (rows, count) = (matrix.rows() as u32, occupied.len() as u32);
+    let kernel = DiaOffsets { rows, count, numbers: numbers.global(), offsets: offsets.global_mut() };
+    // SAFETY: the numbers are those of `count` diagonals, and the last one is the number of offsets.
+    unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
+    Ok(offsets)
+}
+
+/// Returns the number of diagonals that hold an entry. Takes 4 bytes per row and per column.
+pub(crate) fn number_of_diagonals<T: Scalar, K: KernelExecutor>(
+    executor: &K,
+    matrix: &Csr<T, K::Memory>,
+) -> Result<usize, Error> {
+    Ok(Scan::new(executor, &occupied(executor, matrix)?)?.total() as usize)
+}
+
+/// Returns a flag for each diagonal, in order: 1 if it holds an entry, or else 0.
+fn occupied<T: Scalar, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Array<K, u32>, Error> {
     let (rows, nnz) = (matrix.rows() as u32, matrix.nnz() as u64);
     let mut occupied = executor.zeros(matrix.rows().saturating_sub(1) + matrix.columns())?;
     let intervals = Intervals::new(nnz, executor.device());
@@ -73,17 +97,7 @@ fn occupied_diagonals<T: Scalar, K: KernelExecutor>(
         // SAFETY: the matrix is valid, and there is a flag for each of its diagonals.
         unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
     })?;
-    let scan = Scan::new(executor, &occupied)?;
-    // At most the number of flags, which fits 32 bits.
-    let diagonals = scan.total() as usize;
-    limit.check("DIA", dia_bytes::<T>(matrix.rows(), diagonals), matrix.bytes())?;
-    let numbers: Array<K, u32> = scan.offsets_of(1)?;
-    let mut offsets = executor.unwritten(diagonals)?;
-    let count = occupied.len() as u32;
-    let kernel = DiaOffsets { rows, count, numbers: numbers.global(), offsets: offsets.global_mut() };
-    // SAFETY: the numbers are those of `count` diagonals, and the last one is the number of offsets.
-    unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
-    Ok(offsets)
+    Ok(occupied)
 }
 
 /// Returns the number of parts of a row.

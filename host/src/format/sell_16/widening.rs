@@ -1,5 +1,7 @@
 //! Growth of slices in width where the entries in one column of slots must be close to each other.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::{ROWS as SLICE_ROWS, sell_16_width};
@@ -32,18 +34,30 @@ impl Widening {
     /// # Errors
     /// When memory runs out.
     pub(crate) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
-        let slices = matrix.rows().div_ceil(SLICE_ROWS);
-        let looked_at = collect(sample(slices, matrix.nnz(), sampling))?;
+        let looked_at = collect(Self::slices_looked_at(matrix, sampling))?;
         let widths = |number: usize| {
             let slice = looked_at[number];
-            let rows = slice * SLICE_ROWS..matrix.rows().min((slice + 1) * SLICE_ROWS);
+            let rows = Self::rows_of(slice).take_while(|&row| row < matrix.rows());
             let longest = rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
             (sell_16_width(matrix, slice), longest)
         };
         let add = |left: (usize, usize), right: (usize, usize)| (left.0 + right.0, left.1 + right.1);
         let (width, longest) = parallel::map(looked_at.len(), 1, &widths)?.into_iter().fold((0, 0), add);
         let ratio = if longest == 0 { 1.0 } else { width as f64 / longest as f64 };
-        Ok(Self { ratio, exact: looked_at.len() == slices })
+        Ok(Self { ratio, exact: looked_at.len() == matrix.rows().div_ceil(SLICE_ROWS) })
+    }
+
+    /// The slices that are sampled.
+    pub(crate) fn slices_looked_at<T: Scalar>(
+        matrix: &Csr<T>,
+        sampling: Sampling,
+    ) -> impl ExactSizeIterator<Item = usize> + use<T> {
+        sample(matrix.rows().div_ceil(SLICE_ROWS), matrix.nnz(), sampling)
+    }
+
+    /// The rows of a slice; the last one may have fewer.
+    pub(crate) fn rows_of(slice: usize) -> Range<usize> {
+        slice * SLICE_ROWS..(slice + 1) * SLICE_ROWS
     }
 
     /// Returns the width of all slices, given that of unsorted SELL-P.
