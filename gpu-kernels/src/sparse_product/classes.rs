@@ -20,14 +20,26 @@ pub const fn slots_apart(slots: u32, lanes: u32) -> u32 {
     if lanes < WARP_LANES { slots + lanes } else { slots }
 }
 
-/// The class of rows with at most `bound` entries: the logarithm of the number of slots of their hash tables, of which
-/// they fill at most three quarters; 0 for empty rows, and the last class for the longest.
+/// The largest number of products of a row, or of columns if there are fewer, in one of the first classes by number of
+/// products.
+pub const fn most_products(class: u32) -> u32 {
+    (1_u32 << class) / (PER_SPARE_BY_PRODUCTS + 1) * PER_SPARE_BY_PRODUCTS
+}
+
+/// Entries per spare slot of a table, if rows are classified by length.
+const PER_SPARE_BY_LENGTH: u32 = 3;
+
+/// The same if they are classified by number of products, of which several usually have the same column.
+const PER_SPARE_BY_PRODUCTS: u32 = 7;
+
+/// The class of rows with at most `bound` entries: the logarithm of the number of slots of their hash tables, which
+/// have a spare slot for every `per_spare` entries; 0 for empty rows, and the last class for the longest.
 #[inline(always)]
-fn class_of(bound: u64) -> u32 {
+fn class_of(bound: u64, per_spare: u32) -> u32 {
     if bound == 0 {
         return 0;
     }
-    let slots = bound + bound.div_ceil(3);
+    let slots = bound + bound.div_ceil(per_spare.into());
     // The first power of two that is at least `slots`.
     let class = u64::BITS - (slots - 1).leading_zeros();
     class.clamp(FIRST_CLASS, CLASSES - 1)
@@ -77,29 +89,32 @@ pub unsafe fn product_classes<O: Offset>(
             distance /= 2;
         }
         if team.lane == 0 && row < rows {
-            classes.store(row, class_of(products.min(columns.into())));
+            classes.store(row, class_of(products.min(columns.into()), PER_SPARE_BY_PRODUCTS));
         }
         first_row += grid_threads() / lanes;
     }
 }
 
-/// Computes the class of each row of a product from its length.
+/// Computes the class of some rows of a product from their lengths.
 ///
 /// # Safety
-/// Both arrays have an element for each row.
+/// `rows` are `count` rows, for which `lengths` has elements; `classes` has `count` elements.
 #[kernel]
 pub unsafe fn product_classes_by_length(
     /// Number of rows.
-    rows: u32,
-    /// The length of each row.
+    count: u32,
+    /// The rows.
+    rows: Global<u32>,
+    /// The length of each row of the product.
     lengths: Global<u32>,
-    /// The class of each row.
+    /// The class of each of the rows.
     classes: GlobalMut<u32>,
 ) {
-    let mut row = index_1d();
-    while row < rows {
-        classes.store(row, class_of(lengths.load_streaming(row).into()));
-        row += grid_threads();
+    let mut number = index_1d();
+    while number < count {
+        let length = lengths.load(rows.load_streaming(number));
+        classes.store(number, class_of(length.into(), PER_SPARE_BY_LENGTH));
+        number += grid_threads();
     }
 }
 

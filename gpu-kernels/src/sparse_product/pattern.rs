@@ -5,6 +5,7 @@ use cuda_std::warp::{WARP_LANES, lane_id, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, kernel};
 
 use super::side::Sides;
+use super::sort::sort_in_place;
 use super::table::{EMPTY, Table};
 use super::team::Team;
 use crate::Offset;
@@ -22,37 +23,19 @@ impl Table {
         self.clear(team);
         team.sync();
         let mut found = 0;
-        sides.for_each_column(team, together, row, |column| found += u32::from(self.insert(column, true).is_some()));
+        sides.for_each_column(team, together, row, |column| found += u32::from(self.insert(column, true).1));
         team.sync();
         found
     }
 
-    /// Moves the columns to the first slots and sorts them by Batcher's bitonic sort.
+    /// Moves the columns to the first slots and sorts them.
     ///
     /// # Safety
     /// The whole team calls it, after a barrier of the team.
     #[inline(always)]
     unsafe fn sort(self, team: Team) {
         let count = if team.lanes > WARP_LANES { self.count } else { self.gather(team) };
-        let mut run = 2;
-        while run <= count {
-            let mut distance = run / 2;
-            while distance > 0 {
-                let mut pair = team.lane;
-                while pair < count / 2 {
-                    let low = 2 * pair - (pair & (distance - 1));
-                    let (first, second) = (self.slots.load(low), self.slots.load(low + distance));
-                    if (first > second) == (low & run == 0) {
-                        self.slots.store(low, second);
-                        self.slots.store(low + distance, first);
-                    }
-                    pair += team.lanes;
-                }
-                team.sync();
-                distance /= 2;
-            }
-            run *= 2;
-        }
+        sort_in_place(team, self.slots, count);
     }
 
     /// Moves the columns to the first slots, followed by empty ones up to a power of two, which it returns.

@@ -3,6 +3,7 @@
 use cuda_std::Global;
 use cuda_std::warp::{WARP_LANES, lane_id, warp_shuffle_idx};
 
+use super::table::EMPTY;
 use super::team::Team;
 use crate::Offset;
 
@@ -38,16 +39,29 @@ impl<O: Offset> Sides<O> {
                 let inner = self.left_columns.load(entry);
                 (right_begin, right_end) = (self.right_offsets.load(inner), self.right_offsets.load(inner + 1));
             }
-            let mut turn = 0;
-            while turn < together && first + O::from(turn * groups) < end {
+            let row_of = |turn: u32| {
                 let from = turn * groups_of_warp + lane / together;
-                let mut place = warp_shuffle_idx(team.mask, right_begin, from, lanes).0 + O::from(lane % together);
-                let place_end = warp_shuffle_idx(team.mask, right_end, from, lanes).0;
-                while place < place_end {
-                    visit(self.right_columns.load(place));
-                    place = place + O::from(together);
-                }
+                let begin = warp_shuffle_idx(team.mask, right_begin, from, lanes).0;
+                (begin + O::from(lane % together), warp_shuffle_idx(team.mask, right_end, from, lanes).0)
+            };
+            let column_at =
+                |place: O, place_end: O| if place < place_end { self.right_columns.load(place) } else { EMPTY };
+            let (mut place, mut place_end) = row_of(0);
+            let mut column = column_at(place, place_end);
+            let (mut turn, mut more) = (0, true);
+            while more {
                 turn += 1;
+                more = turn < together && first + O::from(turn * groups) < end;
+                // The next row is in flight while this one is visited.
+                let next = if more { row_of(turn) } else { (place_end, place_end) };
+                let next_column = column_at(next.0, next.1);
+                while place < place_end {
+                    let current = column;
+                    place = place + O::from(together);
+                    column = column_at(place, place_end);
+                    visit(current);
+                }
+                (place, place_end, column) = (next.0, next.1, next_column);
             }
             first = first + O::from(team.lanes);
         }

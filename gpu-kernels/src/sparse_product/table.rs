@@ -1,12 +1,21 @@
 //! The columns of a row of a product in a hash table in shared memory.
 
-use cuda_std::shared::{Shared, dynamic};
+use cuda_std::shared::{Shared, SharedValue, dynamic};
+use cuda_std::thread::block_dim_x;
 
 use super::classes::slots_apart;
 use super::team::Team;
 
 /// An empty slot; greater than all columns.
 pub(super) const EMPTY: u32 = u32::MAX;
+
+/// A team's array, among those of all teams of the block, `apart` elements each. Arrays before it have `before` bytes
+/// for each of these.
+#[inline(always)]
+pub(super) fn array_of_team<T: SharedValue>(team: Team, apart: u32, before: u32) -> Shared<T> {
+    let begin = block_dim_x() / team.lanes * apart * before;
+    dynamic(begin + team.in_block() * apart * size_of::<T>() as u32)
+}
 
 /// The slots of a team's hash table, one of which stays empty.
 #[derive(Clone, Copy)]
@@ -20,8 +29,7 @@ impl Table {
     /// The table of a team. The tables of a block's teams are contiguous, from the start of its shared memory.
     #[inline(always)]
     pub fn new(team: Team, slots: u32) -> Self {
-        let begin = team.in_block() * slots_apart(slots, team.lanes) * size_of::<u32>() as u32;
-        Self { slots: dynamic(begin), count: slots }
+        Self { slots: array_of_team(team, slots_apart(slots, team.lanes), 0), count: slots }
     }
 
     /// Removes all columns.
@@ -44,25 +52,25 @@ impl Table {
         column.wrapping_mul(0x9e37_79b9) >> (self.count.leading_zeros() + 1)
     }
 
-    /// Inserts a column into the table, and returns its slot if it is new. `most_are_there` affects only speed: if most
-    /// columns are already present, it reads before it writes.
+    /// Returns the slot of a column, which is inserted if the table lacks it, and whether it was. `most_are_there`
+    /// affects only speed: if most columns are already present, it reads before it writes.
     ///
     /// # Safety
     /// The table has an empty slot or the column, and its slots were written before the team's last barrier; since then
     /// threads do nothing else with them.
     #[inline(always)]
-    pub unsafe fn insert(self, column: u32, most_are_there: bool) -> Option<u32> {
+    pub unsafe fn insert(self, column: u32, most_are_there: bool) -> (u32, bool) {
         let mut slot = self.first_slot(column);
         loop {
             let mut before = if most_are_there { self.slots.peek(slot) } else { EMPTY };
             if before == EMPTY {
                 before = self.slots.compare_and_swap(slot, EMPTY, column);
                 if before == EMPTY {
-                    return Some(slot);
+                    return (slot, true);
                 }
             }
             if before == column {
-                return None;
+                return (slot, false);
             }
             slot = (slot + 1) & (self.count - 1);
         }

@@ -20,30 +20,30 @@ pub struct Sorted<K: KernelExecutor> {
 /// arrays, and a pass per 5 bits of the largest key.
 pub fn sorted_by<K: KernelExecutor>(executor: &K, keys: Array<K, u32>) -> Result<Sorted<K>, Error> {
     let largest = largest(executor, &keys)?;
-    sorted_up_to(executor, keys, largest)
+    sort_up_to(executor, Sorted { rows: count_up(executor, keys.len())?, keys }, largest)
 }
 
-/// Same as [`sorted_by`], for keys of at most `largest`.
-pub(crate) fn sorted_up_to<K: KernelExecutor>(
-    executor: &K,
-    keys: Array<K, u32>,
-    largest: u32,
-) -> Result<Sorted<K>, Error> {
-    let count = keys.len() as u32;
-    let mut rows = executor.unwritten(keys.len())?;
-    let kernel = CountUp { count, numbers: rows.global_mut() };
+/// The numbers of `count` rows, in order.
+pub(crate) fn count_up<K: KernelExecutor>(executor: &K, count: usize) -> Result<Array<K, u32>, Error> {
+    let mut rows = executor.unwritten(count)?;
+    let kernel = CountUp { count: count as u32, numbers: rows.global_mut() };
     // SAFETY: there are `count` numbers.
-    unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
-    sort(executor, Sorted { rows, keys }, largest)
+    unsafe { launch(executor, executor.device().grid(count as u64), kernel) }?;
+    Ok(rows)
 }
 
 /// Same as [`sorted_by`], for rows that already have an order.
 pub(crate) fn sorted_together<K: KernelExecutor>(executor: &K, unsorted: Sorted<K>) -> Result<Sorted<K>, Error> {
     let largest = largest(executor, &unsorted.keys)?;
-    sort(executor, unsorted, largest)
+    sort_up_to(executor, unsorted, largest)
 }
 
-fn sort<K: KernelExecutor>(executor: &K, unsorted: Sorted<K>, largest: u32) -> Result<Sorted<K>, Error> {
+/// Same as [`sorted_together`], for keys of at most `largest`. Rows beyond the keys, if there are any, are left out.
+pub(crate) fn sort_up_to<K: KernelExecutor>(
+    executor: &K,
+    unsorted: Sorted<K>,
+    largest: u32,
+) -> Result<Sorted<K>, Error> {
     let Sorted { mut rows, mut keys } = unsorted;
     let count = keys.len() as u32;
     let mut new_keys = executor.unwritten(keys.len())?;
@@ -78,9 +78,9 @@ fn sort<K: KernelExecutor>(executor: &K, unsorted: Sorted<K>, largest: u32) -> R
             new_keys: new_keys.global_mut(),
             new_rows: new_rows.global_mut(),
         };
-        // SAFETY: keys and rows, old and new, have `count` elements, and no key is above `largest`. There are 32 counts
-        // for each interval, which add up to `count`, so `begins` sends each row to an index below that; the grid has a
-        // warp for each interval.
+        // SAFETY: keys and rows, old and new, have at least `count` elements, and no key is above `largest`. There are
+        // 32 counts for each interval, which add up to `count`, so `begins` sends each row to an index below that; the
+        // grid has a warp for each interval.
         unsafe { launch(executor, grid, kernel) }?;
         std::mem::swap(&mut keys, &mut new_keys);
         std::mem::swap(&mut rows, &mut new_rows);

@@ -1,46 +1,52 @@
 //! Products by kernels, on a GPU or its emulator.
 //!
-//! Rows of C are classified by their number of products, or by the number of columns of B if that is smaller. Each row in
-//! progress has a hash table in shared memory, whose number of slots is a power of two given by the class. Rows that fit
-//! into no table, and the longer ones if B does not have too many columns, use a bit per column of B in global memory
-//! instead, in blocks that take at most [`MOST_BIT_BYTES`] together. Entries are first counted this way; then rows are
-//! classified by their own lengths, and written. Only the number of entries and the numbers of rows per class are copied to
-//! the host.
+//! Rows of C are classified by their number of products, or by the number of columns of B if that is smaller. Each row
+//! in progress has a hash table in shared memory, whose number of slots is a power of two given by the class.
+//!
+//! Rows of the smallest classes are computed at once, in an array where each has room for all its products. The entries
+//! of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
+//! classified by their own lengths and computed there. Rows that fit into no table, and long ones if B does not have too
+//! many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
+//! together. Only the number of entries and the numbers of rows per class are copied to the host.
 
-use cuda_std::Global;
 use cuda_std::launch::Grid;
+use cuda_std::warp::WARP_LANES;
+use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
-use gpu_kernels::sparse_product::classes::ProductClasses;
+use gpu_kernels::sparse_product::classes::{FIRST_CLASS, ProductClasses, most_products};
 use gpu_kernels::sparse_product::long_rows::{ProductLongColumns, ProductLongLengths};
 use gpu_kernels::sparse_product::pattern::{ProductColumns, ProductLengths};
+use gpu_kernels::sparse_product::rows::{ProductCompact, ProductRows};
 
 use super::classes::{MOST_THREADS, Tables};
 use super::order::{Order, by_class, by_length};
-use super::values_by_kernels::{compute, threads_of_long_rows};
-use crate::convert::primitives::{Array, Scan, launch};
+use super::sides::{SLOTS_OF_WARP, Sides, grid_with_words, threads_of_long_rows};
+use crate::convert::primitives::{Array, Scan, launch, queue_columns_ascend};
+use crate::convert::radix::{Sorted, count_up};
 use crate::convert::wide::wide;
 use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
-use crate::memory::{Buffer, Element, Memory};
+use crate::memory::{Buffer, Element, with_capacity};
 use crate::real::Scalar;
 
-/// Number of columns of C up to which a block takes a row by bits even if a table would hold it: it scans the bits of all
-/// columns, which is faster than sorting until there are many columns.
+/// Number of columns of C up to which a block takes a row by bits even if a table would hold it: it scans the bits of
+/// all columns, which is faster than sorting until there are many columns.
 const MOST_COLUMNS_OF_BITS: u32 = 1 << 19;
 
 /// The class from which on rows are so long that each is given a block of the maximum size.
 const HUGE_CLASS: u32 = 16;
 
-/// Maximum number of bytes for the bits of all blocks: as many as one block needs for the columns of the largest
-/// matrix.
-const MOST_BIT_BYTES: u64 = 256 << 20;
+/// The largest class of rows that are computed before their lengths are known, of at most 224 products. In longer rows
+/// more products usually have the same column, and a table for their number would be much larger than for their length.
+const LAST_SMALL_CLASS: u32 = 8;
 
-/// A matrix, and its rows by class.
-type InClasses<T, M> = (Csr<T, M>, Order<M>);
+/// Maximum number of bytes for the rows that are computed before their lengths are known. Those that do not fit are
+/// counted.
+pub(super) const MOST_TEMPORARY_BYTES: u64 = 2 << 30;
 
-/// C = A B, and its rows by class.
+/// C = A B, with at most `most_temporary` bytes for rows that are computed before their lengths are known.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -48,95 +54,136 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
     executor: &K,
     left: &Csr<T, K::Memory>,
     right: &Csr<T, K::Memory>,
-) -> Result<InClasses<T, K::Memory>, Error> {
-    let (row_offsets, column_indices, order) = pattern(executor, left, right)?;
-    let values = executor.unwritten(column_indices.len())?;
-    let mut product = Csr::from_valid(left.rows(), right.columns(), row_offsets, column_indices, values);
-    compute(executor, left, right, &mut product, Some(&order))?;
-    Ok((product, order))
-}
-
-/// Lanes that share a row of the matrix: about its average number of entries, at least 4.
-pub(super) fn lanes_of_rows<T: Scalar, M: Memory>(matrix: &Csr<T, M>) -> u32 {
-    let mean = matrix.nnz().div_ceil(matrix.rows().max(1));
-    mean.next_power_of_two().clamp(4, 32) as u32
-}
-
-/// The row offsets of a product, its columns, and its rows by class.
-type Pattern<M> = (Offsets<M>, <M as Memory>::Buffer<u32>, Order<M>);
-
-/// The pattern of the product, with the columns of each row in ascending order.
-fn pattern<T: Scalar, K: KernelExecutor>(
-    executor: &K,
-    left: &Csr<T, K::Memory>,
-    right: &Csr<T, K::Memory>,
-) -> Result<Pattern<K::Memory>, Error> {
-    let lengths = match (left.row_offsets(), right.row_offsets()) {
+    most_temporary: u64,
+) -> Result<Csr<T, K::Memory>, Error> {
+    let repeats = queue_columns_ascend(executor, right, 1)?;
+    let begun = match (left.row_offsets(), right.row_offsets()) {
         (Offsets::Narrow(of_left), Offsets::Narrow(of_right)) => {
-            Sides::new(executor, left, right, of_left.global(), of_right.global()).lengths()
+            Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(most_temporary)
         }
         (of_left, of_right) => {
             let (of_left, of_right) = (wide(executor, of_left)?, wide(executor, of_right)?);
-            Sides::new(executor, left, right, of_left.global(), of_right.global()).lengths()
+            Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(most_temporary)
         }
     }?;
-    let scan = Scan::new(executor, &lengths)?;
+    let scan = Scan::new(executor, &begun.lengths)?;
     let offsets = scan.offsets(1)?;
-    let mut columns = executor.unwritten(scan.total() as usize)?;
+    let stored = scan.total() as usize;
     drop(scan);
-    let order = match (left.row_offsets(), right.row_offsets(), &offsets) {
+    let (mut columns, mut values) = (executor.unwritten(stored)?, executor.unwritten(stored)?);
+    match (left.row_offsets(), right.row_offsets(), &offsets) {
         (Offsets::Narrow(of_left), Offsets::Narrow(of_right), Offsets::Narrow(own)) => {
-            let sides = Sides::new(executor, left, right, of_left.global(), of_right.global());
-            sides.columns(&lengths, own.global(), &mut columns)
+            let sides = Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats);
+            sides.finish(begun, own.global(), &mut columns, &mut values)
         }
         (of_left, of_right, own) => {
             let [of_left, of_right, own] = [wide(executor, of_left)?, wide(executor, of_right)?, wide(executor, own)?];
-            let sides = Sides::new(executor, left, right, of_left.global(), of_right.global());
-            sides.columns(&lengths, own.global(), &mut columns)
+            let sides = Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats);
+            sides.finish(begun, own.global(), &mut columns, &mut values)
         }
     }?;
-    Ok((offsets, columns, order))
+    Ok(Csr::from_valid(left.rows(), right.columns(), offsets, columns, values))
 }
 
-/// The patterns of A and B.
-struct Sides<'a, K: KernelExecutor, O> {
-    executor: &'a K,
-    rows: u32,
-    /// Columns of B.
-    columns: u32,
-    left_offsets: Global<O>,
-    left_columns: Global<u32>,
-    right_offsets: Global<O>,
-    right_columns: Global<u32>,
-    /// Lanes that share a row of A, and of B.
-    lanes: [u32; 2],
+/// A product whose lengths are known.
+struct Begun<T: Scalar, K: KernelExecutor> {
+    /// The number of entries of each row.
+    lengths: Array<K, u32>,
+    /// The rows by number of products.
+    order: Order<K::Memory>,
+    /// The largest class whose rows are computed.
+    last_computed: u32,
+    /// The computed rows.
+    computed: Vec<Computed<T, K>>,
 }
 
-impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
-    /// Both sides of a product. The offsets must be those of the matrices.
-    fn new<T: Scalar>(
-        executor: &'a K,
-        left: &Csr<T, K::Memory>,
-        right: &Csr<T, K::Memory>,
-        left_offsets: Global<O>,
-        right_offsets: Global<O>,
-    ) -> Self {
-        Self {
-            executor,
-            rows: left.rows() as u32,
-            columns: right.columns() as u32,
-            left_offsets,
-            left_columns: left.column_indices().global(),
-            right_offsets,
-            right_columns: right.column_indices().global(),
-            lanes: [lanes_of_rows(left), lanes_of_rows(right)],
-        }
+/// The rows of a class, in the order of their numbers, each with room for [`most_products`].
+struct Computed<T: Scalar, K: KernelExecutor> {
+    class: u32,
+    columns: Array<K, u32>,
+    values: Array<K, T>,
+}
+
+impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
+    /// Computes the rows of few products, as far as they fit, and counts the entries of the others.
+    fn begin(&self, most_temporary: u64) -> Result<Begun<T, K>, Error> {
+        let executor = self.executor;
+        let mut lengths = executor.zeros(self.rows as usize)?;
+        let order = self.by_products()?;
+        let last_computed = self.last_computed(&order, most_temporary);
+        let mut computed = with_capacity(LAST_SMALL_CLASS as usize)?;
+        let last_table = self.tables_of_patterns().last_class(executor.device());
+        order.for_each(last_table.max(HUGE_CLASS - 1), |class, count, rows| {
+            if class > last_computed {
+                return self.count(class, (count, rows), lengths.global_mut());
+            }
+            let room = count as usize * most_products(class) as usize;
+            let (mut columns, mut values) = (executor.unwritten(room)?, executor.unwritten(room)?);
+            let to = (columns.global_mut(), values.global_mut());
+            // SAFETY: the rows have at most as many products as the class allows, for which there is room.
+            unsafe { self.compute_rows(class, (count, rows), None, to, lengths.global_mut()) }?;
+            computed.push(Computed { class, columns, values });
+            Ok(())
+        })?;
+        Ok(Begun { lengths, order, last_computed, computed })
     }
 
-    /// The number of distinct columns of each row of the product.
-    fn lengths(&self) -> Result<Array<K, u32>, Error> {
+    /// Writes all rows, with their columns in ascending order.
+    fn finish(
+        &self,
+        Begun { mut lengths, order, last_computed, computed }: Begun<T, K>,
+        offsets: Global<O>,
+        columns: &mut Array<K, u32>,
+        values: &mut Array<K, T>,
+    ) -> Result<(), Error> {
+        let (executor, device) = (self.executor, self.executor.device());
+        order.for_each(last_computed, |class, count, rows| {
+            let Some(from) = computed.iter().find(|computed| computed.class == class) else { return Ok(()) };
+            let kernel = ProductCompact {
+                count,
+                lanes: ((1_u32 << class) / 4).min(WARP_LANES),
+                stride: most_products(class),
+                rows,
+                offsets,
+                from_columns: from.columns.global(),
+                from_values: from.values.global(),
+                columns: columns.global_mut(),
+                values: values.global_mut(),
+            };
+            let grid = device.uneven_grid(u64::from(count) * u64::from(kernel.lanes));
+            // SAFETY: the rows of the class were computed in this order and with this stride, and the offsets are the
+            // sums of the rows' lengths.
+            unsafe { launch(executor, grid, kernel) }
+        })?;
+        drop(computed);
+        let counted = order.above(last_computed);
+        if counted == 0 {
+            return Ok(());
+        }
+        let order = by_length(executor, order.into_rows(), counted as usize, &lengths)?;
+        let last = self.tables_of_rows().last_class(device);
+        let last_table = self.tables_of_patterns().last_class(device);
+        order.for_each(last_table.max(HUGE_CLASS - 1), |class, count, rows| {
+            if class > last {
+                return self.write_columns(class, (count, rows), offsets, columns.global_mut());
+            }
+            let to = (columns.global_mut(), values.global_mut());
+            // SAFETY: the rows have lengths of this class, of which the offsets are the sums.
+            unsafe { self.compute_rows(class, (count, rows), Some(offsets), to, lengths.global_mut()) }
+        })?;
+        order.for_each(last, |class, count, rows| {
+            if class <= last {
+                return Ok(());
+            }
+            let (columns, mut outside) = (columns.global(), executor.zeros::<u32>(1)?);
+            // SAFETY: the columns of these rows have just been written in ascending order, and the rows are not empty.
+            unsafe { self.long_values((count, rows), offsets, columns, values.global_mut(), outside.global_mut()) }
+        })
+    }
+
+    /// The rows in classes by number of products.
+    fn by_products(&self) -> Result<Order<K::Memory>, Error> {
         let (executor, rows) = (self.executor, self.rows);
-        let mut lengths = executor.zeros(rows as usize)?;
         let mut classes = executor.unwritten(rows as usize)?;
         let kernel = ProductClasses {
             rows,
@@ -150,104 +197,157 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
         let grid = executor.device().uneven_grid(u64::from(rows) * u64::from(self.lanes[0]));
         // SAFETY: the matrices are valid and their shapes match, and there is a class for each row.
         unsafe { launch(executor, grid, kernel) }?;
-        let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
-        let tables = self.tables();
-        let last = tables.last_class(executor.device());
-        by_class(executor, classes)?.for_each(last.max(HUGE_CLASS - 1), |number, count, rows| {
-            if number > last {
-                let (mut bits, words, grid) = self.bits(number, count)?;
-                let kernel = ProductLongLengths {
-                    count,
-                    together: self.lanes[1],
-                    words,
-                    rows,
-                    left_offsets,
-                    left_columns,
-                    right_offsets,
-                    right_columns,
-                    bits: bits.global_mut(),
-                    lengths: lengths.global_mut(),
-                };
-                // SAFETY: as for the others; each block has zeros for all columns, and the shared memory.
-                return unsafe { launch(executor, grid, kernel) };
-            }
-            let class = tables.class(number, executor.device());
-            let grid = class.grid(count, executor.device());
-            let kernel = ProductLengths {
-                count,
-                lanes: class.lanes,
-                together: self.lanes[1].min(class.lanes),
-                slots: class.slots,
-                rows,
-                left_offsets,
-                left_columns,
-                right_offsets,
-                right_columns,
-                lengths: lengths.global_mut(),
-            };
-            // SAFETY: the matrices are valid and their shapes match; no row of the class has more products, or the right
-            // matrix more columns, than there are slots; the grid has the shared memory.
-            unsafe { launch(executor, grid, kernel) }
-        })?;
-        Ok(lengths)
+        by_class(executor, Sorted { rows: count_up(executor, rows as usize)?, keys: classes })
     }
 
-    /// Writes the columns of each row, given the rows' lengths.
-    fn columns(
-        &self,
-        lengths: &Array<K, u32>,
-        offsets: Global<O>,
-        columns: &mut Array<K, u32>,
-    ) -> Result<Order<K::Memory>, Error> {
-        let executor = self.executor;
+    /// The largest class whose rows fit in `most_temporary` bytes together with those of all smaller ones; one less
+    /// than the first if none do.
+    fn last_computed(&self, order: &Order<K::Memory>, most_temporary: u64) -> u32 {
+        let last = LAST_SMALL_CLASS.min(self.tables_of_rows().last_class(self.executor.device()));
+        let mut bytes = 0;
+        let fits = |&class: &u32| {
+            bytes += u64::from(order.count(class)) * bytes_of_row::<T>(class);
+            bytes <= most_temporary
+        };
+        (FIRST_CLASS..=last).take_while(fits).last().unwrap_or(FIRST_CLASS - 1)
+    }
+
+    /// Counts the different columns of rows of a class, by number of products.
+    fn count(&self, number: u32, (count, rows): (u32, Global<u32>), lengths: GlobalMut<u32>) -> Result<(), Error> {
+        let (executor, device) = (self.executor, self.executor.device());
         let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
-        let tables = self.tables();
-        let last = tables.last_class(executor.device());
-        let order = by_length(executor, lengths)?;
-        order.for_each(last.max(HUGE_CLASS - 1), |number, count, rows| {
-            if number > last {
-                let (mut bits, words, grid) = self.bits(number, count)?;
-                let kernel = ProductLongColumns {
-                    count,
-                    together: self.lanes[1],
-                    words,
-                    rows,
-                    left_offsets,
-                    left_columns,
-                    right_offsets,
-                    right_columns,
-                    bits: bits.global_mut(),
-                    offsets,
-                    columns: columns.global_mut(),
-                };
-                // SAFETY: as for the others; each block has zeros for all columns, and the shared memory.
-                return unsafe { launch(executor, grid, kernel) };
-            }
-            let class = tables.class(number, executor.device());
-            let grid = class.grid(count, executor.device());
-            let kernel = ProductColumns {
+        let tables = self.tables_of_patterns();
+        if number > tables.last_class(device) {
+            let (mut bits, words, grid) = self.bits(number, count)?;
+            let kernel = ProductLongLengths {
                 count,
-                lanes: class.lanes,
-                together: self.lanes[1].min(class.lanes),
-                slots: class.slots,
+                together: self.lanes[1],
+                words,
                 rows,
                 left_offsets,
                 left_columns,
                 right_offsets,
                 right_columns,
-                offsets,
-                columns: columns.global_mut(),
+                bits: bits.global_mut(),
+                lengths,
             };
-            // SAFETY: the matrices are valid and their shapes match, no row of the class has more columns than there are
-            // slots, and the offsets are the sums of the rows' lengths; the grid has the shared memory.
-            unsafe { launch(executor, grid, kernel) }
-        })?;
-        Ok(order)
+            // SAFETY: as for the other; each block has zeros for all columns, and the shared memory.
+            return unsafe { launch(executor, grid, kernel) };
+        }
+        let class = tables.class(number, device);
+        let kernel = ProductLengths {
+            count,
+            lanes: class.lanes,
+            together: self.lanes[1].min(class.lanes),
+            slots: class.slots,
+            rows,
+            left_offsets,
+            left_columns,
+            right_offsets,
+            right_columns,
+            lengths,
+        };
+        // SAFETY: the matrices are valid and their shapes match; no row of the class has more products, or the right
+        // matrix more columns, than there are slots; the grid has the shared memory.
+        unsafe { launch(executor, class.grid(count, device), kernel) }
+    }
+
+    /// Writes the columns of rows of a class, by length.
+    fn write_columns(
+        &self,
+        number: u32,
+        (count, rows): (u32, Global<u32>),
+        offsets: Global<O>,
+        columns: GlobalMut<u32>,
+    ) -> Result<(), Error> {
+        let (executor, device) = (self.executor, self.executor.device());
+        let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
+        let tables = self.tables_of_patterns();
+        if number > tables.last_class(device) {
+            let (mut bits, words, grid) = self.bits(number, count)?;
+            let kernel = ProductLongColumns {
+                count,
+                together: self.lanes[1],
+                words,
+                rows,
+                left_offsets,
+                left_columns,
+                right_offsets,
+                right_columns,
+                bits: bits.global_mut(),
+                offsets,
+                columns,
+            };
+            // SAFETY: as for the other; each block has zeros for all columns, and the shared memory.
+            return unsafe { launch(executor, grid, kernel) };
+        }
+        let class = tables.class(number, device);
+        let kernel = ProductColumns {
+            count,
+            lanes: class.lanes,
+            together: self.lanes[1].min(class.lanes),
+            slots: class.slots,
+            rows,
+            left_offsets,
+            left_columns,
+            right_offsets,
+            right_columns,
+            offsets,
+            columns,
+        };
+        // SAFETY: the matrices are valid and their shapes match, no row of the class has more columns than there are
+        // slots, and the offsets are the sums of the rows' lengths; the grid has the shared memory.
+        unsafe { launch(executor, class.grid(count, device), kernel) }
+    }
+
+    /// Computes rows of a class: columns, values and lengths. Without offsets, rows are [`most_products`] apart.
+    ///
+    /// # Safety
+    /// Rows of the class have fewer columns than its tables have slots; there is a length for each row, and room for the
+    /// columns and values where the rows begin.
+    unsafe fn compute_rows(
+        &self,
+        number: u32,
+        (count, rows): (u32, Global<u32>),
+        offsets: Option<Global<O>>,
+        (columns, values): (GlobalMut<u32>, GlobalMut<T>),
+        lengths: GlobalMut<u32>,
+    ) -> Result<(), Error> {
+        let (executor, device) = (self.executor, self.executor.device());
+        let class = self.tables_of_rows().class(number, device);
+        let kernel = ProductRows {
+            count,
+            lanes: class.lanes,
+            slots: class.slots,
+            stride: if offsets.is_some() { 0 } else { most_products(number) },
+            repeats: self.repeats,
+            rows,
+            left_offsets: self.left_offsets,
+            left_columns: self.left_columns,
+            left_values: self.left_values,
+            right_offsets: self.right_offsets,
+            right_columns: self.right_columns,
+            right_values: self.right_values,
+            // With a stride, any array will do.
+            offsets: offsets.unwrap_or(self.left_offsets),
+            columns,
+            values,
+            lengths,
+        };
+        // SAFETY: the matrices are valid and their shapes match, `repeats` was determined before, 4 to 32 lanes share a
+        // row, and the grid has the shared memory; the rest is the caller's promise.
+        unsafe { launch(executor, class.grid(count, device), kernel) }
+    }
+
+    /// The tables for whole rows: a column and a sum per slot, and a column in a list.
+    fn tables_of_rows(&self) -> Tables {
+        self.tables_of_warps(2 * size_of::<u32>() + size_of::<T>())
     }
 
     /// The tables for patterns: a column per slot.
-    fn tables(&self) -> Tables {
-        Tables { slot_bytes: 4, least_lanes: 4, slots_of_warp: 1024, of_blocks: self.columns > MOST_COLUMNS_OF_BITS }
+    fn tables_of_patterns(&self) -> Tables {
+        let of_blocks = self.columns > MOST_COLUMNS_OF_BITS;
+        Tables { slot_bytes: 4, least_lanes: 4, slots_of_warp: SLOTS_OF_WARP, of_blocks }
     }
 
     /// Zeros for the bits of `rows` rows of a class, the number of words per block, and the grid for these blocks.
@@ -262,8 +362,13 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
     }
 }
 
-/// Maximum number of bytes of device memory that [`multiply`] needs besides the matrices.
-pub(super) fn workspace_bytes(device: &Device, left_rows: usize, right_rows: usize, columns: usize) -> u64 {
+/// Bytes for the columns and values of a row that is computed before its length is known.
+fn bytes_of_row<T>(class: u32) -> u64 {
+    u64::from(most_products(class)) * (size_of::<u32>() + size_of::<T>()) as u64
+}
+
+/// Maximum number of bytes of device memory that [`multiply`] needs besides the matrices, with the usual limit.
+pub(super) fn workspace_bytes<T>(device: &Device, left_rows: usize, right_rows: usize, columns: usize) -> u64 {
     let [left_rows, right_rows] = [left_rows as u64, right_rows as u64];
     let sorting = 20 * left_rows;
     let words = (columns as u64).div_ceil(u32::BITS.into());
@@ -273,16 +378,10 @@ pub(super) fn workspace_bytes(device: &Device, left_rows: usize, right_rows: usi
     };
     let bits =
         of_blocks(4 * words, device.tuning.threads_per_block()).max(of_blocks(8 * words, threads_of_long_rows(device)));
+    let temporary = left_rows.saturating_mul(bytes_of_row::<T>(LAST_SMALL_CLASS)).min(MOST_TEMPORARY_BYTES);
     // Offsets of the rows of A twice, of those of B, and intermediate lengths.
     let wide = 16 * (left_rows + 1) + 8 * (right_rows + 1) + 4 * left_rows.max(right_rows);
     // Counts of sorting, and sums of scans.
     let of_device = 16 * device.resident_threads() + (1 << 10);
-    sorting.max(8 * left_rows + bits) + wide + of_device
-}
-
-/// The grid of blocks that take one row at a time, with `bytes` bytes of global memory each.
-pub(super) fn grid_with_words(rows: u32, bytes: u64, threads_per_block: u32, device: &Device) -> Grid {
-    let resident = device.resident_threads().div_ceil(threads_per_block.into());
-    let most = (MOST_BIT_BYTES / bytes.max(1)).min(resident).clamp(1, rows.into());
-    Grid { blocks: most as u32, threads_per_block, shared_bytes: 0 }
+    sorting.max(8 * left_rows + bits.max(temporary)) + wide + of_device
 }

@@ -8,6 +8,9 @@ use crate::device::{ALWAYS_SHARED_BYTES, Device};
 /// Number of slots from which on the usual block is enlarged.
 const SLOTS_OF_LARGE_BLOCK: u32 = 4096;
 
+/// Number of blocks for which shared memory suffices at a time if lanes of a warp share rows, unless a warp takes more.
+const BLOCKS_AT_ONCE: u32 = 8;
+
 /// Maximum number of threads per block.
 pub(super) const MOST_THREADS: u32 = 1024;
 
@@ -58,7 +61,8 @@ impl Tables {
             return Class { slots, lanes: threads, threads_per_block: threads, shared_bytes: bytes(threads, threads) };
         }
         let lanes = (slots / 16).clamp(self.least_lanes, 32);
-        let warps = (limit(device) / bytes(lanes, 32)).clamp(1, usual / 32);
+        // Blocks that take much of a multiprocessor's shared memory would leave some of it unused.
+        let warps = (limit(device) / BLOCKS_AT_ONCE / bytes(lanes, 32)).clamp(1, usual / 32);
         Class { slots, lanes, threads_per_block: 32 * warps, shared_bytes: bytes(lanes, 32 * warps) }
     }
 }

@@ -28,6 +28,8 @@ mod on_host;
 mod order;
 mod pool;
 mod product;
+#[allow(unsafe_code, reason = "each launch states why it holds")]
+mod sides;
 #[cfg(test)]
 mod tests;
 #[allow(unsafe_code, reason = "each launch states why it holds")]

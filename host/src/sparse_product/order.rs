@@ -4,7 +4,7 @@ use cuda_std::Global;
 use gpu_kernels::sparse_product::classes::{CLASSES, ProductClassEnds, ProductClassesByLength};
 
 use crate::convert::primitives::{Array, launch};
-use crate::convert::radix::{Sorted, sorted_up_to};
+use crate::convert::radix::{Sorted, sort_up_to};
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::memory::{Buffer, Memory};
@@ -17,6 +17,21 @@ pub(super) struct Order<M: Memory> {
 }
 
 impl<M: Memory> Order<M> {
+    /// Number of rows of a class but the last.
+    pub fn count(&self, class: u32) -> u32 {
+        self.ends[class as usize] - self.above(class)
+    }
+
+    /// Number of rows of all larger classes; they come first.
+    pub fn above(&self, class: u32) -> u32 {
+        self.ends[class as usize + 1]
+    }
+
+    /// The rows in order.
+    pub fn into_rows(self) -> M::Buffer<u32> {
+        self.rows
+    }
+
     /// Calls `work` for each non-empty class up to `last`, except that of empty rows, in descending order, with the
     /// class, the number of its rows, and the rows. All classes larger than `last` come first, together, as class
     /// `last` + 1.
@@ -37,20 +52,30 @@ impl<M: Memory> Order<M> {
     }
 }
 
-/// The rows in the order of their classes, by their lengths. Takes 20 bytes per row, and keeps 4.
-pub(super) fn by_length<K: KernelExecutor>(executor: &K, lengths: &Array<K, u32>) -> Result<Order<K::Memory>, Error> {
-    let rows = lengths.len() as u32;
-    let mut classes = executor.unwritten(lengths.len())?;
-    let kernel = ProductClassesByLength { rows, lengths: lengths.global(), classes: classes.global_mut() };
-    // SAFETY: there is a length and a class for each row.
-    unsafe { launch(executor, executor.device().grid(rows.into()), kernel) }?;
-    by_class(executor, classes)
+/// The first `count` of some rows in the order of their classes, by their lengths. `lengths` has an element for each row
+/// of the product. Takes 16 bytes per row, and keeps 4.
+pub(super) fn by_length<K: KernelExecutor>(
+    executor: &K,
+    rows: Array<K, u32>,
+    count: usize,
+    lengths: &Array<K, u32>,
+) -> Result<Order<K::Memory>, Error> {
+    let mut classes = executor.unwritten(count)?;
+    let kernel = ProductClassesByLength {
+        count: count as u32,
+        rows: rows.global(),
+        lengths: lengths.global(),
+        classes: classes.global_mut(),
+    };
+    // SAFETY: there are at least as many rows, a length for each row, and a class for each that is counted.
+    unsafe { launch(executor, executor.device().grid(count as u64), kernel) }?;
+    by_class(executor, Sorted { rows, keys: classes })
 }
 
-/// The rows in the order of their classes. Takes 16 bytes per row, and keeps 4.
-pub(super) fn by_class<K: KernelExecutor>(executor: &K, classes: Array<K, u32>) -> Result<Order<K::Memory>, Error> {
-    let rows = classes.len() as u32;
-    let Sorted { rows: in_order, keys } = sorted_up_to(executor, classes, CLASSES - 1)?;
+/// Rows in the order of their classes. Takes 16 bytes per row, and keeps 4.
+pub(super) fn by_class<K: KernelExecutor>(executor: &K, classified: Sorted<K>) -> Result<Order<K::Memory>, Error> {
+    let rows = classified.keys.len() as u32;
+    let Sorted { rows: in_order, keys } = sort_up_to(executor, classified, CLASSES - 1)?;
     let mut ends = executor.unwritten(CLASSES as usize)?;
     let kernel = ProductClassEnds { rows, count: CLASSES, classes: keys.global(), ends: ends.global_mut() };
     // SAFETY: there is a sorted class for each row, and an end for each class, for which the grid has a thread.

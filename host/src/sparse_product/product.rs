@@ -31,7 +31,7 @@ use crate::real::Scalar;
 /// ```
 pub struct SparseProduct<T: Scalar, M: Memory = HostMemory> {
     product: Csr<T, M>,
-    /// The classified rows of C, if kernels computed it.
+    /// The classified rows of C, once kernels have computed new values.
     order: Option<Order<M>>,
     /// The inner dimension.
     inner: usize,
@@ -48,23 +48,25 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
     /// device fails.
     pub fn new<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> Result<Self, Error> {
         check_inner(left, right)?;
-        let (product, order) = executor.run::<Multiply<T>>((left, right))?;
-        Ok(Self { product, order, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
+        let product = executor.run::<Multiply<T>>((left, right))?;
+        Ok(Self { product, order: None, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
     }
 
-    /// Maximum number of bytes of the executor's memory that [`new`](Self::new) needs besides the matrices and, on a CPU,
-    /// another copy of the columns of C. It depends only on the shapes, not on the products: some 50 bytes per row, and for
-    /// long rows at most 512 MiB on a GPU, or a number and a bit per column and thread on a CPU.
+    /// Maximum number of bytes of the executor's memory that [`new`](Self::new) needs besides the matrices and, on a
+    /// CPU, another copy of the columns of C. It depends only on the shapes and the type, not on the products. On a GPU,
+    /// it is some 50 bytes per row, and the larger of two amounts: for short rows, 224 columns and values per row, at
+    /// most 2 GiB; for long rows up to 512 MiB. On a CPU, it is a number and a bit per column and thread.
     pub fn workspace_bytes<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> u64 {
         if executor.device().has_kernels() {
-            by_kernels::workspace_bytes(executor.device(), left.rows(), right.rows(), right.columns())
+            by_kernels::workspace_bytes::<T>(executor.device(), left.rows(), right.rows(), right.columns())
         } else {
             on_host::workspace_bytes::<T>(left.rows(), right.columns())
         }
     }
 
     /// Recomputes the values of C from matrices with the same patterns, with the same bits as a new product. The patterns
-    /// are not compared, but differences that are noticed are errors.
+    /// are not compared, but differences that are noticed are errors. In kernels, the first call sorts the rows of C by
+    /// length, and keeps 4 bytes per row for later calls.
     ///
     /// # Errors
     /// When the matrices have other shapes or other numbers of entries, a product has no entry in C, memory runs out, or the
@@ -81,7 +83,7 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
         check_length("each row of the right matrix", right.columns(), self.product.columns())?;
         check_length("the values of the left matrix", left.nnz(), self.stored[0])?;
         check_length("the values of the right matrix", right.nnz(), self.stored[1])?;
-        executor.run::<Compute<T>>((left, right, &mut self.product, self.order.as_ref()))?;
+        executor.run::<Compute<T>>((left, right, &mut self.product, &mut self.order))?;
         Ok(&self.product)
     }
 
@@ -101,20 +103,20 @@ struct Multiply<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Multiply<T> {
     type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>);
-    type Output<M: Memory> = (Csr<T, M>, Option<Order<M>>);
+    type Output<M: Memory> = Csr<T, M>;
 
     fn by_kernels<K: KernelExecutor>(
         executor: &K,
         (left, right): Self::Operands<'_, K::Memory>,
     ) -> Result<Self::Output<K::Memory>, Error> {
-        by_kernels::multiply(executor, left, right).map(|(product, order)| (product, Some(order)))
+        by_kernels::multiply(executor, left, right, by_kernels::MOST_TEMPORARY_BYTES)
     }
 
     fn on_host(
         _: Arithmetic,
         (left, right): Self::Operands<'_, HostMemory>,
     ) -> Result<Self::Output<HostMemory>, Error> {
-        on_host::multiply(left, right).map(|product| (product, None))
+        on_host::multiply(left, right)
     }
 }
 
@@ -122,7 +124,7 @@ impl<T: Scalar> Operation for Multiply<T> {
 struct Compute<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Compute<T> {
-    type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>, &'a mut Csr<T, M>, Option<&'a Order<M>>);
+    type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>, &'a mut Csr<T, M>, &'a mut Option<Order<M>>);
     type Output<M: Memory> = ();
 
     fn by_kernels<K: KernelExecutor>(

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{SparseProduct, multiply};
+use super::{SparseProduct, by_kernels, multiply};
 use crate::Complex;
 use crate::device::Tuning;
 use crate::error::Error;
@@ -104,6 +104,15 @@ fn check_kept<T: Scalar, E: Executor<Memory = HostMemory>>(executor: &E, left: &
     }
     assert!(*kept.compute(executor, &new_left, &new_right).unwrap() == naive(&new_left, &new_right));
     assert!(kept.compute(executor, left, right).is_ok() && kept.into_matrix() == expected);
+}
+
+/// New products with no room, little and enough for rows that are computed before their lengths are known.
+fn check_limits<T: Scalar>(emulator: &Emulated, left: &Csr<T>, right: &Csr<T>) {
+    let expected = naive(left, right);
+    for most in [0, 2_000, 20_000, u64::MAX] {
+        let product = by_kernels::multiply(emulator, left, right, most).unwrap();
+        assert!(product == expected, "at most {most} bytes: {left:?}\n{right:?}\n{product:?}\n{expected:?}");
+    }
 }
 
 /// Emulated GPUs of several sizes, some with so little shared memory that few or no rows have a hash table there.
@@ -215,6 +224,11 @@ fn the_workspace_depends_on_shapes_alone() {
     // A block has bits for all columns, however many there are.
     let all_columns = (1 << 31) - 1;
     assert!((256 << 20..(512 << 20) + 50_000).contains(&bytes(&left, all_columns)), "{}", bytes(&left, all_columns));
+    // Short rows have room for 224 columns and values each, as far as it goes.
+    let of_rows = |rows| by_kernels::workspace_bytes::<f64>(emulator.device(), rows, 30, 100);
+    assert!((224 * 12 * 1000..224 * 12 * 1000 + 200_000).contains(&of_rows(1000)), "{}", of_rows(1000));
+    let most = by_kernels::MOST_TEMPORARY_BYTES;
+    assert!((most..most + 60 * 10_000_000).contains(&of_rows(10_000_000)), "{}", of_rows(10_000_000));
     let on_cpu = SparseProduct::workspace_bytes(&Cpu::new(), &left, &wide_right(1000));
     assert!(on_cpu >= 8125 && on_cpu == SparseProduct::workspace_bytes(&Cpu::new(), &empty, &wide_right(1000)));
 }
@@ -237,6 +251,8 @@ fn kernels_give_the_bits_of_the_definition() {
             }
             check_kept(&emulators(seed)[1], &wide(&left), &right);
             check_kept(&emulators(seed)[3], &left, &wide(&right));
+            check_limits(&emulators(seed)[2], &left, &right);
+            check_limits(&emulators(seed)[4], &left, &wide(&right));
         }
     }
     (0..3).for_each(check_all::<f32>);
@@ -258,6 +274,25 @@ fn rows_of_every_class_have_the_bits_of_the_definition() {
     for emulator in emulators(8) {
         check_kept(&emulator, &left, &right);
         check_kept(&emulator, &diagonal, &right);
+    }
+    check_limits(&emulators(8)[1], &diagonal, &right);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
+fn few_lanes_sort_rows_of_every_class() {
+    // Four or eight lanes with up to four columns each, with up to eight, and with more.
+    let lengths = [1, 2, 7, 8, 9, 14, 15, 16, 17, 28, 29, 32, 33, 56, 57, 64, 65, 112, 113, 0, 200];
+    for (repeats, columns) in [(false, 5000), (true, 5000), (true, 30)] {
+        let mut right = mixed::<f64>(&[2; 300], columns, 23);
+        if !repeats {
+            right.sort_and_sum().unwrap();
+        }
+        let left = mixed(&lengths, 300, 24);
+        for emulator in emulators(9) {
+            check_kept(&emulator, &left, &right);
+            check_limits(&emulator, &left, &right);
+        }
     }
 }
 

@@ -1,33 +1,31 @@
-//! The values of products by kernels, on a GPU or its emulator.
+//! New values of products by kernels, on a GPU or its emulator.
 //!
-//! Rows of C that lanes of a warp can share have a hash table in shared memory, and a sum per slot. Each longer row has a
-//! block and a bit per column of C in global memory instead, as the longest rows have when they are counted.
+//! The columns of rows of C that lanes of a warp can share are in shared memory, with a sum for each: those of short rows
+//! in ascending order, those of longer ones in a hash table. Each row that is too long for that has a block and a bit per
+//! column of C in global memory instead, as the longest rows have when they are counted.
 
-use cuda_std::Global;
-use cuda_std::launch::Grid;
+use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
-use gpu_kernels::sparse_product::long_values::{ProductLongValues, shared_bytes};
+use gpu_kernels::sparse_product::short_values::ProductShortValues;
 use gpu_kernels::sparse_product::values::ProductValues;
 
-use super::by_kernels::{grid_with_words, lanes_of_rows};
-use super::classes::{Tables, limit};
 use super::not_in_pattern;
 use super::order::{Order, by_length};
-use crate::convert::primitives::{Array, launch, one_number, queue_columns_ascend, row_lengths};
+use super::sides::Sides;
+use crate::convert::primitives::{launch, one_number, queue_columns_ascend, row_lengths};
+use crate::convert::radix::count_up;
 use crate::convert::wide::wide;
-use crate::device::Device;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Element};
 use crate::real::Scalar;
 
-/// Maximum number of threads that share one of the longest rows: with their 72 registers, a multiprocessor has room for two
-/// blocks.
-const THREADS_OF_LONG_ROWS: u32 = 448;
+/// The largest class of rows whose columns are searched, of at most 96 entries: a search has up to seven steps there, and
+/// a hash table would take longer to fill.
+const LAST_SHORT_CLASS: u32 = 7;
 
-/// Computes the values of a product with a known pattern, whose rows have the given `order`; without it, the rows are first
-/// sorted.
+/// Computes the values of a product with a known pattern. Sorts its rows into `order` unless they are.
 ///
 /// # Errors
 /// When there is a product where the pattern has no entry, memory runs out, or the device fails; the values are then
@@ -37,116 +35,100 @@ pub(super) fn compute<T: Scalar, K: KernelExecutor>(
     left: &Csr<T, K::Memory>,
     right: &Csr<T, K::Memory>,
     product: &mut Csr<T, K::Memory>,
-    order: Option<&Order<K::Memory>>,
+    order: &mut Option<Order<K::Memory>>,
 ) -> Result<(), Error> {
-    let made;
-    let order = match order {
+    let known = match order.take() {
         Some(order) => order,
         None => {
-            made = by_length(executor, &row_lengths(executor, product, 0)?)?;
-            &made
+            let lengths = row_lengths(executor, product, 0)?;
+            by_length(executor, count_up(executor, lengths.len())?, lengths.len(), &lengths)?
         }
     };
-    let values = ValuesOf { left, right, repeats: queue_columns_ascend(executor, right, 1)? };
-    let Csr { row_offsets, column_indices, values: sums, .. } = product;
-    let columns = column_indices.global();
+    let order = order.insert(known);
+    let repeats = queue_columns_ascend(executor, right, 1)?;
+    let Csr { row_offsets, column_indices, values, .. } = product;
+    let (columns, values) = (column_indices.global(), values.global_mut());
     match (left.row_offsets(), right.row_offsets(), &*row_offsets) {
-        (Offsets::Narrow(left), Offsets::Narrow(right), Offsets::Narrow(own)) => {
-            values.add_up(executor, order, [left, right, own].map(Buffer::global), columns, sums)
+        (Offsets::Narrow(of_left), Offsets::Narrow(of_right), Offsets::Narrow(own)) => {
+            let sides = Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats);
+            sides.add_up(order, own.global(), columns, values)
         }
-        (left, right, own) => {
-            let [left, right, own] = [wide(executor, left)?, wide(executor, right)?, wide(executor, own)?];
-            values.add_up(executor, order, [&left, &right, &own].map(|offsets| offsets.global()), columns, sums)
+        (of_left, of_right, own) => {
+            let [of_left, of_right, own] = [wide(executor, of_left)?, wide(executor, of_right)?, wide(executor, own)?];
+            let sides = Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats);
+            sides.add_up(order, own.global(), columns, values)
         }
     }
 }
 
-/// The inputs for computing values.
-struct ValuesOf<'a, T: Scalar, K: KernelExecutor> {
-    left: &'a Csr<T, K::Memory>,
-    right: &'a Csr<T, K::Memory>,
-    /// One number: 0 if no row of the right matrix has duplicate columns.
-    repeats: Array<K, u32>,
-}
-
-impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
-    fn add_up<O: Offset + Element>(
+impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
+    /// Computes the values of the product with these offsets and columns, whose rows have the given order.
+    fn add_up(
         &self,
-        executor: &K,
         order: &Order<K::Memory>,
-        [left_offsets, right_offsets, offsets]: [Global<O>; 3],
+        offsets: Global<O>,
         columns: Global<u32>,
-        values: &mut Array<K, T>,
+        values: GlobalMut<T>,
     ) -> Result<(), Error> {
-        let Self { left, right, ref repeats } = *self;
-        let device = executor.device();
-        let tables = Tables {
-            slot_bytes: (size_of::<u32>() + size_of::<T>()) as u32,
-            least_lanes: lanes_of_rows(right),
-            slots_of_warp: 1024,
-            of_blocks: false,
-        };
+        let (executor, device) = (self.executor, self.executor.device());
+        let Sides { left_offsets, left_columns, left_values, right_offsets, right_columns, right_values, .. } = *self;
+        let tables = self.tables_of_warps(size_of::<u32>() + size_of::<T>());
+        let lists = self.tables_of_warps((size_of::<u32>() + size_of::<T>()) / 4 * 3);
         let last = tables.last_class(device);
         let mut outside = executor.zeros(1)?;
         order.for_each(last, |number, count, rows| {
+            let outside = outside.global_mut();
             if number > last {
-                let threads_per_block = threads_of_long_rows(device);
-                let words = (right.columns() as u32).div_ceil(u32::BITS);
-                let grid = grid_with_words(count, 8 * u64::from(words), threads_per_block, device);
-                let all_words = grid.blocks as usize * words as usize;
-                let (mut bits, mut before) = (executor.zeros(all_words)?, executor.unwritten(all_words)?);
-                let kernel = ProductLongValues {
+                // SAFETY: the product is valid, its rows were written in ascending order, and the caller has compared
+                // its shape; there is a value for each entry, and these rows are not empty.
+                return unsafe { self.long_values((count, rows), offsets, columns, values, outside) };
+            }
+            if number <= LAST_SHORT_CLASS {
+                let class = lists.class(number, device);
+                let kernel = ProductShortValues {
                     count,
-                    words,
-                    repeats: repeats.global(),
+                    lanes: class.lanes,
+                    slots: class.slots,
+                    repeats: self.repeats,
                     rows,
                     left_offsets,
-                    left_columns: left.column_indices().global(),
-                    left_values: left.values().global(),
+                    left_columns,
+                    left_values,
                     right_offsets,
-                    right_columns: right.column_indices().global(),
-                    right_values: right.values().global(),
+                    right_columns,
+                    right_values,
                     offsets,
                     columns,
-                    bits: bits.global_mut(),
-                    before: before.global_mut(),
-                    values: values.global_mut(),
-                    outside: outside.global_mut(),
+                    values,
+                    outside,
                 };
-                let grid = Grid { shared_bytes: shared_bytes(threads_per_block), ..grid };
-                // SAFETY: as for the other; none of the rows is empty, and each block has zeros for all columns, as many
-                // words again, and the shared memory.
-                return unsafe { launch(executor, grid, kernel) };
+                // SAFETY: as for the other; a list takes three quarters of what a table takes.
+                return unsafe { launch(executor, class.grid(count, device), kernel) };
             }
             let class = tables.class(number, device);
             let kernel = ProductValues {
                 count,
                 lanes: class.lanes,
                 slots: class.slots,
-                repeats: repeats.global(),
+                repeats: self.repeats,
                 rows,
                 left_offsets,
-                left_columns: left.column_indices().global(),
-                left_values: left.values().global(),
+                left_columns,
+                left_values,
                 right_offsets,
-                right_columns: right.column_indices().global(),
-                right_values: right.values().global(),
+                right_columns,
+                right_values,
                 offsets,
                 columns,
-                values: values.global_mut(),
-                outside: outside.global_mut(),
+                values,
+                outside,
             };
             // SAFETY: the three matrices are valid, and the caller has compared their shapes; the product's rows were
-            // written in ascending order, and those of a class have at most three quarters as many entries as there are
-            // slots; `repeats` was determined before; lanes of a warp share a row, and the grid has the shared memory.
+            // written in ascending order, and those of a class are not empty and have at most three quarters as many
+            // entries as there are slots; `repeats` was determined before; 4 to 32 lanes share a row, and the grid has
+            // the shared memory.
             unsafe { launch(executor, class.grid(count, device), kernel) }
         })?;
         if one_number(executor, &outside)? == 0 { Ok(()) } else { Err(not_in_pattern()) }
     }
-}
-
-/// The largest number of threads per block for which shared memory suffices for a long row, at least one warp.
-pub(super) fn threads_of_long_rows(device: &Device) -> u32 {
-    let fits = |&threads: &u32| shared_bytes(threads) <= limit(device);
-    (32..=THREADS_OF_LONG_ROWS).step_by(32).take_while(fits).last().unwrap_or(32)
 }

@@ -210,7 +210,7 @@ pub fn multiply_few_and_many_tiles<T: Scalar>(executor: &Emulated) {
 }
 
 /// Multiplies sparse matrices with tables per group of lanes and per block, and, with little shared memory, with one
-/// bit per column; with and without repeated columns in rows of the right matrix.
+/// bit per column; rows of few and many products; with and without repeated columns in rows of the right matrix.
 pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(36);
     let left = with_rows::<T>(9, &[2, 0, 9, 1, 40, 3], &mut numbers);
@@ -218,12 +218,16 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
     let mut sorted = right.clone();
     sorted.sort_rows().unwrap();
     sorted.sum_duplicates().unwrap();
-    check_sparse_product(executor, "a block's tables", &left, &sorted);
-    let (one, mut long) =
-        (with_rows::<T>(3, &[2, 1, 4], &mut numbers), with_rows::<T>(600_000, &[400; 3], &mut numbers));
-    long.sort_rows().unwrap();
-    long.sum_duplicates().unwrap();
-    check_sparse_product(executor, "long rows", &one, &long);
+    check_sparse_product(executor, "several tables", &left, &sorted);
+    // Rows for tables that lanes of a warp share, and for those of blocks, which only wide matrices have.
+    for (name, columns, length) in [("a warp's tables", 5000, 150), ("long rows", 600_000, 900)] {
+        let left = with_rows::<T>(1, &[1, 2], &mut numbers);
+        let mut right = with_rows::<T>(columns, &[length], &mut numbers);
+        right.sort_rows().unwrap();
+        right.sum_duplicates().unwrap();
+        check_sparse_product(executor, name, &left, &right);
+        check_sparse_product(executor, name, &with_wide_offsets(&left), &with_wide_offsets(&right));
+    }
     let mut few_columns = with_rows::<T>(5, &[4, 1, 3], &mut numbers);
     few_columns.sort_rows().unwrap();
     few_columns.sum_duplicates().unwrap();
