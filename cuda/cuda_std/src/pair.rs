@@ -27,6 +27,9 @@ pub trait Elements: Scalar + SharedValue + WarpShuffleValue + EntryName {
 
     /// `factor * self + addend`; for real numbers, rounded once.
     fn times_plus(self, factor: Self::Number, addend: Self) -> Self;
+
+    /// Calls `work` with each element's number, below [`COUNT`](Self::COUNT), and the element.
+    fn each(self, work: impl FnMut(u32, Self::Number));
 }
 
 impl<T: GpuScalar> Elements for T {
@@ -48,6 +51,11 @@ impl<T: GpuScalar> Elements for T {
     #[inline(always)]
     fn times_plus(self, factor: T, addend: T) -> T {
         factor.mul_add(self, addend)
+    }
+
+    #[inline(always)]
+    fn each(self, mut work: impl FnMut(u32, T)) {
+        work(0, self);
     }
 }
 
@@ -75,6 +83,12 @@ impl<T: GpuScalar> Elements for Pair<T> {
     #[inline(always)]
     fn times_plus(self, factor: T, Self([a, b]): Self) -> Self {
         Self([factor.mul_add(self.0[0], a), factor.mul_add(self.0[1], b)])
+    }
+
+    #[inline(always)]
+    fn each(self, mut work: impl FnMut(u32, T)) {
+        work(0, self.0[0]);
+        work(1, self.0[1]);
     }
 }
 
@@ -138,18 +152,15 @@ impl<T: GpuScalar> SharedValue for Pair<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn read(offset: u32) -> Self {
-        // SAFETY: the caller's promise, for both.
-        unsafe { Self([<T as SharedValue>::read(offset), <T as SharedValue>::read(offset + size_of::<T>() as u32)]) }
+        // SAFETY: the caller's promise, for both; a pair is aligned as a whole.
+        Self(unsafe { T::read_shared_2(offset) })
     }
 
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn write(offset: u32, Self([a, b]): Self) {
-        // SAFETY: the caller's promise, for both.
-        unsafe {
-            <T as SharedValue>::write(offset, a);
-            <T as SharedValue>::write(offset + size_of::<T>() as u32, b);
-        }
+    unsafe fn write(offset: u32, value: Self) {
+        // SAFETY: as for `read`.
+        unsafe { T::write_shared_2(offset, value.0) }
     }
 }
 

@@ -7,7 +7,7 @@ use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, Scalar};
 
 use crate::behaviour::executors::any_matrix;
 use crate::scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
-use crate::scenarios::{Numbers, generated, matrices, multiply};
+use crate::scenarios::{Numbers, generated, matrices, multiply, with_rows, with_wide_offsets};
 
 /// One format per kernel: most strategies of a storage format share it, as do HYB's splits and CMRS's heights.
 fn storages() -> impl Iterator<Item = Format> {
@@ -80,6 +80,27 @@ fn the_emulator_multiplies_several_vectors_right_in_float64() {
 #[test]
 fn the_emulator_multiplies_several_vectors_right_in_complex128() {
     check_all::<Complex<f64>, _>(&Emulated::new(3));
+}
+
+/// Rows that many blocks share, and blocks with nothing but empty rows, with offsets of both widths.
+#[test]
+fn long_and_empty_rows_are_multiplied_with_few_vectors() {
+    fn check<T: Scalar>(seed: u64) {
+        let mut numbers = Numbers::new(37);
+        for lengths in [vec![5, 1000, 0, 3, 430], vec![0, 2000, 0, 1, 0], vec![0; 1000], vec![1; 1000]] {
+            let matrix = with_rows::<T>(60, &lengths, &mut numbers);
+            for matrix in [with_wide_offsets(&matrix), matrix] {
+                for vectors in [1, 2, 3, 4, 7, 8] {
+                    let cases = Cases::new(&matrix, vectors);
+                    assert!(cases.check(&Emulated::new(seed), "long or empty", Format::CSR_TILED).is_some());
+                }
+            }
+        }
+    }
+    check::<f32>(6);
+    check::<f64>(7);
+    check::<Complex<f32>>(8);
+    check::<Complex<f64>>(9);
 }
 
 /// Grids larger and smaller than the default one split the work elsewhere.
@@ -156,7 +177,7 @@ fn a_plan_takes_one_vector_and_several_by_turns() {
         let zeros = vec![0.0; matrix.rows()];
         let one = multiply(&executor, &matrix, format, (1.0, 0.0), &x[..matrix.columns()], &zeros).unwrap().unwrap();
         let mut plan = Plan::with_format(&executor, matrix.clone(), format).unwrap();
-        for vectors in [1, 40, 2] {
+        for vectors in [1, 40, 2, 4, 8, 3, 4] {
             let shape = Multivector { vectors, layout: Layout::ColumnMajor };
             let x = x[..matrix.columns() * vectors].to_vec();
             plan.apply_multivector(shape, 1.0, &x, 0.0, &mut vec![0.0; matrix.rows() * vectors]).unwrap();

@@ -4,6 +4,7 @@ pub(crate) mod balanced;
 mod costs;
 #[allow(unsafe_code, reason = "each use says why it holds")]
 mod cpu;
+mod few;
 mod fused;
 pub(crate) mod lanes;
 mod multivector;
