@@ -7,8 +7,8 @@ use crate::shared::SharedValue;
 use crate::warp::WarpShuffleValue;
 use crate::{EntryName, backend};
 
-/// A lane's elements of several vectors: one of a single vector, or two of neighbouring ones. All are multiplied by the
-/// same numbers.
+/// A lane's elements of several vectors: one of a single vector, or two or four of neighbouring ones. All are
+/// multiplied by the same numbers.
 pub trait Elements: Scalar + SharedValue + WarpShuffleValue + EntryName {
     /// The type of each element.
     type Number: GpuScalar;

@@ -1,7 +1,7 @@
 //! CSR times a few vectors in the tiles of [`csr_tiled_arriving`](crate::csr_tiled_arriving), with a lane per entry: it
-//! loads the entry once and multiplies it by one vector after the other, or by two at a time that are stored side by
-//! side. With a lane per vector, as in [`csr_tiled`](super::csr_tiled), each lane has as many entries in sequence as
-//! there are vectors. Without atomic additions: the same bits in every run.
+//! loads the entry once and multiplies it by one vector after the other, or by two or four at a time that are stored
+//! side by side. With a lane per vector, as in [`csr_tiled`](super::csr_tiled), each lane has as many entries in
+//! sequence as there are vectors. Without atomic additions: the same bits in every run.
 
 use cuda_std::shared::dynamic;
 use cuda_std::thread::{block_dim_x, grid_dim_x, sync_threads, thread_idx_x};
@@ -48,14 +48,14 @@ impl<T: Elements> Vectors<T> {
 /// rows begin are in shared memory for all passes.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix; element `i` of pass `j` is at `i` times the element stride plus `j` times
-/// the pass stride in `x`, which has one for each column, and likewise for `y`, which has one for each row and vector;
+/// The arrays are those of a valid CSR matrix; element `i` of pass `j` is at `i` times the element stride plus `j`
+/// times the pass stride in `x`, which has one for each column, and likewise for `y` with one for each row and vector;
 /// `begins` is that of [`csr_tiles`](crate::csr_tiled_arriving::csr_tiles) for tiles of
 /// [`tile_items`](crate::csr_tiled_arriving::tile_items) and [`most_taken`](crate::csr_tiled_arriving::most_taken);
 /// `pieces` has two elements for each tile and vector; `arrivals` has one for each tile, 0 before and after; there is a
 /// block for each tile, of at least two whole warps, with [`shared_bytes`](crate::csr_tiled::shared_bytes) for values
 /// of `T`.
-#[kernel(T: elements, O: [u32, u64])]
+#[kernel(T: elements_and_quads, O: [u32, u64])]
 pub unsafe fn csr_tiled_few<T: Elements, O: Offset>(
     /// Number of passes, each of which multiplies as many vectors as `T` has elements.
     passes: u32,

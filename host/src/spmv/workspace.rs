@@ -191,13 +191,13 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
         self.workspace.tiles_of_few.room(self.source, count, 2 * count * vectors)
     }
 
-    /// Room for `of_x` elements of X and `of_y` elements of Y; always an even number, so that they are pairs.
+    /// Room for `of_x` elements of X and `of_y` elements of Y; always a multiple of 4, so that they are pairs or quads.
     ///
     /// # Errors
     /// When memory runs out.
     pub fn interleaved(&mut self, of_x: usize, of_y: usize) -> Result<(GlobalMut<T>, GlobalMut<T>), Error> {
         let workspace = &mut *self.workspace;
-        let [of_x, of_y] = [of_x, of_y].map(|elements| elements.saturating_add(elements % 2));
+        let [of_x, of_y] = [of_x, of_y].map(|elements| elements.checked_next_multiple_of(4).unwrap_or(elements));
         if workspace.interleaved_x.len() < of_x {
             workspace.interleaved_x = self.source.unwritten_values(of_x)?;
         }
