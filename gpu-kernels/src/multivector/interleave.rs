@@ -16,7 +16,10 @@ const NUMBERS_AT_ONCE: u32 = 1024;
 
 /// log2 of the number of elements of each vector that a block moves at a time: at least those that a warp moves.
 const fn shift(vectors: u32) -> u32 {
-    let elements = if vectors == 0 { WARP_LANES } else { NUMBERS_AT_ONCE / vectors };
+    let elements = match NUMBERS_AT_ONCE.checked_div(vectors) {
+        Some(elements) => elements,
+        None => WARP_LANES,
+    };
     31 - (if elements < WARP_LANES { WARP_LANES } else { elements }).leading_zeros()
 }
 
