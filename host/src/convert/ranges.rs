@@ -10,7 +10,7 @@ use crate::error::{Error, check_length};
 use crate::executor::KernelExecutor;
 use crate::memory::{Buffer, with_capacity};
 
-/// Copies ranges of an array to the host, one after the other. Takes their bytes and 16 per range on the device.
+/// Copies ranges of an array to the host, side by side. Takes their bytes and 16 per range on the device.
 ///
 /// # Errors
 /// When the array ends before a range, memory runs out, or the device fails.

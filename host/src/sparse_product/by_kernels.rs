@@ -43,8 +43,8 @@ const HUGE_CLASS: u32 = 16;
 const LAST_SMALL_CLASS: u32 = 8;
 
 /// Maximum number of bytes for the rows that are computed before their lengths are known. Those that do not fit are
-/// counted.
-pub(super) const MOST_TEMPORARY_BYTES: u64 = 2 << 30;
+/// counted, as they are if memory runs out.
+pub(super) const MOST_TEMPORARY_BYTES: u64 = 16 << 30;
 
 /// C = A B, with at most `most_temporary` bytes for rows that are computed before their lengths are known.
 ///
@@ -110,7 +110,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let executor = self.executor;
         let mut lengths = executor.zeros(self.rows as usize)?;
         let order = self.by_products()?;
-        let last_computed = self.last_computed(&order, most_temporary);
+        let mut last_computed = self.last_computed(&order, most_temporary);
         let mut computed = with_capacity(LAST_SMALL_CLASS as usize)?;
         let last_table = self.tables_of_patterns().last_class(executor.device());
         order.for_each(last_table.max(HUGE_CLASS - 1), |class, count, rows| {
@@ -118,7 +118,16 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
                 return self.count(class, (count, rows), lengths.global_mut());
             }
             let room = count as usize * most_products(class) as usize;
-            let (mut columns, mut values) = (executor.unwritten(room)?, executor.unwritten(room)?);
+            let arrays = executor.unwritten(room).and_then(|columns| Ok((columns, executor.unwritten(room)?)));
+            let (mut columns, mut values) = match arrays {
+                Err(Error::OutOfMemory { .. }) => {
+                    // The lengths of those computed so far, which are of larger classes, remain.
+                    computed.clear();
+                    last_computed = class - 1;
+                    return self.count(class, (count, rows), lengths.global_mut());
+                }
+                arrays => arrays?,
+            };
             let to = (columns.global_mut(), values.global_mut());
             // SAFETY: the rows have at most as many products as the class allows, for which there is room.
             unsafe { self.compute_rows(class, (count, rows), None, to, lengths.global_mut()) }?;
