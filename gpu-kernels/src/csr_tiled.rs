@@ -10,7 +10,7 @@
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
-use cuda_std::{Elements, Global, GlobalMut, GpuScalar, Stored, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::Offset;
 use crate::reduction::{sum_over_groups, sum_over_lanes};
@@ -130,8 +130,7 @@ pub unsafe fn csr_tiled<V: Stored<T>, T: GpuScalar, O: Offset>(
         shared.store(thread_idx_x() + step * block_dim_x(), products[step as usize]);
     }
     sync_threads();
-    let begin_of = |row_in_tile: u32| (row_offsets.load(row + row_in_tile).widen() - place_0) as u32;
-    let rows_of_tile = Rows { count: ended + 1, ended, places, begin_of, products: shared };
+    let rows_of_tile = Rows { row, count: ended + 1, ended, place_0, places, row_offsets, products: shared };
     rows_of_tile.add_up(|row_in_tile, sum| {
         if row_in_tile < ended {
             update(y, row + row_in_tile, alpha, sum, beta);
@@ -181,9 +180,9 @@ pub(crate) unsafe fn products<V: Stored<T>, T: GpuScalar>(
 
 /// Sum of the products, as a tree.
 #[inline(always)]
-pub(crate) fn add_up<T: Elements>(products: [T; THREAD_ENTRIES as usize]) -> T {
+pub(crate) fn add_up<T: GpuScalar>(products: [T; THREAD_ENTRIES as usize]) -> T {
     let [a, b, c, d, e, f, g, h] = products;
-    a.plus(b).plus(c.plus(d)).plus(e.plus(f).plus(g.plus(h)))
+    ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
 
 /// The sum of `value` over the block, in its first thread.
@@ -191,36 +190,40 @@ pub(crate) fn add_up<T: Elements>(products: [T; THREAD_ENTRIES as usize]) -> T {
 /// # Safety
 /// All threads of the block call it; blocks are made of whole warps, and have shared memory for a value per warp.
 #[inline(always)]
-pub(crate) unsafe fn sum_over_block<T: Elements>(value: T) -> T {
+pub(crate) unsafe fn sum_over_block<T: GpuScalar>(value: T) -> T {
     let sums = dynamic::<T>(0);
     let sum = sum_over_lanes::<T, 32>(value);
     if lane_id() == 0 {
         sums.store(thread_idx_x() / WARP_LANES, sum);
     }
     sync_threads();
-    let sum = if lane_id() < block_dim_x() / WARP_LANES { sums.load(lane_id()) } else { T::ZEROS };
+    let sum = if lane_id() < block_dim_x() / WARP_LANES { sums.load(lane_id()) } else { T::ZERO };
     sum_over_lanes::<T, 32>(sum)
 }
 
 /// The rows of a tile: those that end in it, and the part of the next one that it ends inside, if any.
-pub(crate) struct Rows<T, F> {
+pub(crate) struct Rows<T, O> {
+    /// The first row.
+    pub row: u32,
     /// Number of rows, including that part.
     pub count: u32,
     /// Number of rows that end in the tile.
     pub ended: u32,
+    /// The entry whose product is at position 0.
+    pub place_0: u64,
     /// Positions of the tile's entries.
     pub places: Range,
-    /// Returns the position of the first entry of a row, numbered within the tile, from 1 to `ended`.
-    pub begin_of: F,
+    /// Offset of each row of the matrix.
+    pub row_offsets: Global<O>,
     /// The product of each entry.
     pub products: Shared<T>,
 }
 
-impl<T: Elements, F: Fn(u32) -> u32> Rows<T, F> {
+impl<T: GpuScalar, O: Offset> Rows<T, O> {
     /// Adds up each row and passes it, numbered within the tile, to `finish` in one thread.
     ///
     /// # Safety
-    /// All threads of the block call it, a row ends in the tile, and the products are written.
+    /// All threads of the block call it, and the products are written.
     #[inline(always)]
     pub unsafe fn add_up(&self, finish: impl Fn(u32, T)) {
         // The number of lanes per row is a power of two, so that divisions become shifts.
@@ -258,10 +261,14 @@ impl<T: Elements, F: Fn(u32) -> u32> Rows<T, F> {
     }
 
     /// Positions of a row's entries; none past the last row.
+    ///
+    /// # Safety
+    /// The offsets are those of the matrix.
     #[inline(always)]
-    fn entries_of(&self, row: u32) -> (u32, u32) {
-        let begin = if row == 0 { self.places.begin } else { (self.begin_of)(row.min(self.ended)) };
-        let end = if row < self.ended { (self.begin_of)(row + 1) } else { self.places.end };
+    unsafe fn entries_of(&self, row: u32) -> (u32, u32) {
+        let offset = |row: u32| (self.row_offsets.load(self.row + row).widen() - self.place_0) as u32;
+        let begin = if row == 0 { self.places.begin } else { offset(row.min(self.ended)) };
+        let end = if row < self.ended { offset(row + 1) } else { self.places.end };
         if row < self.count { (begin, end) } else { (0, 0) }
     }
 
@@ -271,9 +278,9 @@ impl<T: Elements, F: Fn(u32) -> u32> Rows<T, F> {
     /// The products are written.
     #[inline(always)]
     unsafe fn sum(&self, mut place: u32, end: u32, step: u32) -> T {
-        let mut sum = T::ZEROS;
+        let mut sum = T::ZERO;
         while place < end {
-            sum = sum.plus(self.products.load(place));
+            sum = sum + self.products.load(place);
             place += step;
         }
         sum

@@ -38,7 +38,7 @@ pub const fn most_taken(threads: u32) -> u32 {
 
 /// Begin of a tile.
 #[derive(Clone, Copy)]
-pub(crate) struct Begin {
+struct Begin {
     /// The first row that ends at the tile's first item or after it.
     row: u32,
     /// Number of entries of that row before that item that the tile takes too, or [`INSIDE`] if they are too many.
@@ -64,19 +64,13 @@ impl Begin {
         self.taken == INSIDE
     }
 
-    /// The row in which the tile begins.
-    #[inline(always)]
-    pub fn row(self) -> u32 {
-        self.row
-    }
-
     /// The sum of the pieces of the row inside which the tile begins, in the first lane.
     ///
     /// # Safety
     /// The tile begins inside a row, all lanes of the warp call it, and `piece` may be called for all pieces of that
     /// row.
     #[inline(always)]
-    pub unsafe fn sum<T: GpuScalar>(self, piece: impl Fn(u32) -> T) -> T {
+    unsafe fn sum<T: GpuScalar>(self, piece: impl Fn(u32) -> T) -> T {
         let mut sum = T::ZERO;
         let mut tile = self.first_tile + lane_id();
         while tile <= self.last_tile {
@@ -90,104 +84,6 @@ impl Begin {
     fn entry(self, item: u64) -> u64 {
         let taken = if self.is_inside() { 0 } else { self.taken };
         item - u64::from(self.row) - u64::from(taken)
-    }
-
-    /// Whether this block is the last one to arrive of those that share the row inside which the tile begins, in all
-    /// lanes.
-    ///
-    /// # Safety
-    /// All lanes of the warp call it; a block barrier lies between the stores of this tile's pieces and this call;
-    /// exactly one warp of each tile with a part of the row makes it. The array is that of [`csr_tiled_arriving`].
-    #[inline(always)]
-    unsafe fn is_complete(self, arrivals: GlobalMut<u32>) -> bool {
-        let tiles = self.last_tile - self.first_tile + 1;
-        let is_last = lane_id() == 0 && arrivals.arrive(self.first_tile, tiles);
-        // Makes visible to the other lanes what the first one has acquired.
-        sync_warp(ALL_LANES);
-        warp_vote_any(ALL_LANES, is_last)
-    }
-}
-
-/// The tile of a block.
-#[derive(Clone, Copy)]
-pub(crate) struct Tile {
-    number: u32,
-    begin: Begin,
-    end: Begin,
-    /// The entry at position 0, a multiple of 32.
-    pub place_0: u64,
-    /// Positions of the tile's entries.
-    pub places: Range,
-}
-
-impl Tile {
-    /// Loads the tile of this block.
-    ///
-    /// # Safety
-    /// `begins` is that of [`csr_tiles`] for tiles of [`tile_items`] and [`most_taken`], and there is a block for each.
-    #[inline(always)]
-    pub unsafe fn of_block(begins: Global<u32>) -> Self {
-        let number = block_idx_x();
-        let (begin, end) = (Begin::load(begins, number), Begin::load(begins, number + 1));
-        let tile_items = u64::from(tile_items(block_dim_x()));
-        let item = u64::from(number) * tile_items;
-        let first_entry = begin.entry(item);
-        let end_entry = end.entry(item + tile_items);
-        let first_place = first_entry as u32 % WARP_LANES;
-        let place_0 = first_entry - u64::from(first_place);
-        let places = Range { begin: first_place, end: (end_entry - place_0) as u32 };
-        Self { number, begin, end, place_0, places }
-    }
-
-    /// The first row.
-    #[inline(always)]
-    pub fn row(self) -> u32 {
-        self.begin.row
-    }
-
-    /// Number of rows that end in the tile.
-    #[inline(always)]
-    pub fn ended(self) -> u32 {
-        self.end.row - self.begin.row
-    }
-
-    /// Number of rows, including the one inside which it ends, if any.
-    #[inline(always)]
-    pub fn count(self) -> u32 {
-        self.ended() + u32::from(self.end.is_inside())
-    }
-
-    /// The number of the piece that the tile's part of a row is; `None` if the row is in no other tile.
-    #[inline(always)]
-    pub fn piece(self, row_in_tile: u32) -> Option<u32> {
-        let at_end = row_in_tile == self.ended();
-        let is_shared = at_end || row_in_tile == 0 && self.begin.is_inside();
-        is_shared.then_some(2 * self.number + u32::from(at_end))
-    }
-
-    /// Whether the tile ends a row that begins in another one.
-    #[inline(always)]
-    fn ends_shared_row(self) -> bool {
-        self.begin.is_inside() && self.ended() > 0
-    }
-
-    /// Whether other tiles have parts of its rows.
-    #[inline(always)]
-    pub fn shares_rows(self) -> bool {
-        self.ends_shared_row() || self.end.is_inside()
-    }
-
-    /// The begin with the row whose pieces this warp has to add up, if any.
-    ///
-    /// # Safety
-    /// All threads of the block call it; a barrier lies between the stores of the tile's pieces and this call. The
-    /// array is that of [`csr_tiled_arriving`].
-    #[inline(always)]
-    pub unsafe fn complete_row(self, arrivals: GlobalMut<u32>) -> Option<Begin> {
-        let warp = thread_idx_x() / WARP_LANES;
-        let begin = if warp == 0 { self.begin } else { self.end };
-        let is_shared = warp == 0 && self.ends_shared_row() || warp == 1 && self.end.is_inside();
-        (is_shared && begin.is_complete(arrivals)).then_some(begin)
     }
 }
 
@@ -280,19 +176,23 @@ pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     /// For the row that begins in a tile and continues in others, the number of tiles that have stored their parts.
     arrivals: GlobalMut<u32>,
 ) {
-    let tile = Tile::of_block(begins);
-    let Tile { place_0, places, .. } = tile;
+    let tile = block_idx_x();
+    let (begin, end) = (Begin::load(begins, tile), Begin::load(begins, tile + 1));
+    let tile_items = u64::from(tile_items(block_dim_x()));
+    let item = u64::from(tile) * tile_items;
+    let first_entry = begin.entry(item);
+    let end_entry = end.entry(item + tile_items);
+    let first_place = first_entry as u32 % WARP_LANES;
+    let place_0 = first_entry - u64::from(first_place);
+    let places = Range { begin: first_place, end: (end_entry - place_0) as u32 };
     let values = Values { stored: values, table };
     let products = products(place_0, places, column_indices, values, x);
-    let (row, ended) = (tile.row(), tile.ended());
-    let finish = |row_in_tile: u32, sum: T| match tile.piece(row_in_tile) {
-        Some(piece) => pieces.store(piece, sum),
-        None => update(y, row + row_in_tile, alpha, sum, beta),
-    };
+    let ended = end.row - begin.row;
+    let piece = |row_in_tile: u32| 2 * tile + u32::from(row_in_tile == ended);
     if ended == 0 {
         let sum = sum_over_block(add_up(products));
         if thread_idx_x() == 0 {
-            finish(0, sum);
+            pieces.store(piece(0), sum);
         }
     } else {
         let shared = dynamic::<T>(0);
@@ -300,18 +200,44 @@ pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
             shared.store(thread_idx_x() + step * block_dim_x(), products[step as usize]);
         }
         sync_threads();
-        let begin_of = |row_in_tile: u32| (row_offsets.load(row + row_in_tile).widen() - place_0) as u32;
-        let rows_of_tile = Rows { count: tile.count(), ended, places, begin_of, products: shared };
-        rows_of_tile.add_up(finish);
+        let count = ended + u32::from(end.is_inside());
+        let rows_of_tile = Rows { row: begin.row, count, ended, place_0, places, row_offsets, products: shared };
+        rows_of_tile.add_up(|row_in_tile, sum| {
+            if row_in_tile == ended || row_in_tile == 0 && begin.is_inside() {
+                pieces.store(piece(row_in_tile), sum);
+            } else {
+                update(y, begin.row + row_in_tile, alpha, sum, beta);
+            }
+        });
     }
-    if !tile.shares_rows() {
+    let ends_row = begin.is_inside() && ended > 0;
+    if !ends_row && !end.is_inside() {
         return;
     }
     sync_threads();
-    if let Some(begin) = tile.complete_row(arrivals) {
-        let sum = begin.sum(|piece| pieces.load(piece));
-        if lane_id() == 0 {
-            update(y, begin.row(), alpha, sum, beta);
-        }
+    let warp = thread_idx_x() / WARP_LANES;
+    let shared_row = if warp == 0 { begin } else { end };
+    if (warp == 0 && ends_row || warp == 1 && end.is_inside())
+        && let Some(sum) = sum_if_last(shared_row, pieces, arrivals)
+    {
+        update(y, shared_row.row, alpha, sum, beta);
     }
+}
+
+/// The sum of a row that several tiles share, in the first lane of the warp that arrives last.
+///
+/// # Safety
+/// All lanes of the warp call it; a block barrier lies between the store of this tile's piece and this call; exactly
+/// one warp of each tile with a part of the row makes it. The arrays are those of [`csr_tiled_arriving`].
+#[inline(always)]
+unsafe fn sum_if_last<T: GpuScalar>(row: Begin, pieces: GlobalMut<T>, arrivals: GlobalMut<u32>) -> Option<T> {
+    let tiles = row.last_tile - row.first_tile + 1;
+    let is_last = lane_id() == 0 && arrivals.arrive(row.first_tile, tiles);
+    // Makes visible to the other lanes what the first one has acquired.
+    sync_warp(ALL_LANES);
+    if !warp_vote_any(ALL_LANES, is_last) {
+        return None;
+    }
+    let sum = row.sum(|piece| pieces.load(piece));
+    (lane_id() == 0).then_some(sum)
 }

@@ -1,10 +1,10 @@
 //! Sums over the lanes of a warp.
 
+use cuda_std::GpuScalar;
 use cuda_std::warp::{
     ALL_LANES, WARP_LANES, lane_id, warp_match_any_32, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up,
     warp_shuffle_xor,
 };
-use cuda_std::{Elements, GpuScalar};
 
 /// The sum of `value` over each group of `LANES` neighbouring lanes, in every lane of the group. A tree of
 /// depth log2(`LANES`).
@@ -12,7 +12,7 @@ use cuda_std::{Elements, GpuScalar};
 /// # Safety
 /// All lanes of the warp call it.
 #[inline(always)]
-pub(crate) unsafe fn sum_over_lanes<T: Elements, const LANES: u32>(value: T) -> T {
+pub(crate) unsafe fn sum_over_lanes<T: GpuScalar, const LANES: u32>(value: T) -> T {
     sum_over_groups(value, LANES)
 }
 
@@ -21,10 +21,10 @@ pub(crate) unsafe fn sum_over_lanes<T: Elements, const LANES: u32>(value: T) -> 
 /// # Safety
 /// All lanes of the warp call it, with the same number.
 #[inline(always)]
-pub(crate) unsafe fn sum_over_groups<T: Elements>(mut value: T, lanes: u32) -> T {
+pub(crate) unsafe fn sum_over_groups<T: GpuScalar>(mut value: T, lanes: u32) -> T {
     let mut distance = lanes / 2;
     while distance > 0 {
-        value = value.plus(warp_shuffle_xor(ALL_LANES, value, distance, WARP_LANES).0);
+        value = value + warp_shuffle_xor(ALL_LANES, value, distance, WARP_LANES).0;
         distance /= 2;
     }
     value

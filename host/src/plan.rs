@@ -409,8 +409,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// read once per 32 vectors, in CSR on a GPU once per 64 interleaved vectors (on the CPU in column-major layout once per
     /// vector); O(nnz) work per vector. The result has the same bits every time, on a GPU for X and Y that begin at
     /// multiples of 16 bytes, as an executor's arrays do. The first call reserves the workspace that a format needs, and so
-    /// may allocate: kernels that are given 4 or more consecutive vectors may interleave up to 32 of them at a time,
-    /// with room for those of X and of Y.
+    /// may allocate: kernels that are given 8 or more consecutive vectors interleave up to 32 of them at a time, with room
+    /// for those of X and of Y.
     ///
     /// # Errors
     /// When α or β is not finite, the size of X or Y does not match the matrix and `shape`, the executor cannot do it in

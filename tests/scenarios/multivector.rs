@@ -6,8 +6,8 @@ use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan, Scalar};
 
 use super::{Numbers, as_stored, factor, plan, with_rows};
 
-/// Few vectors, and numbers around the sizes of tiles.
-pub const VECTORS: &[usize] = &[0, 1, 2, 3, 4, 5, 7, 8, 13, 31, 32, 33, 70];
+/// Numbers of vectors around the sizes of tiles.
+pub const VECTORS: &[usize] = &[0, 1, 2, 3, 8, 13, 31, 32, 33, 70];
 
 /// Operands of a product: α, β, X and Y.
 pub struct Vectors<'a, T> {

@@ -99,9 +99,9 @@ fn family(entry: &str) -> &str {
 }
 
 /// Whether a part of a name is that of a floating-point or complex type, such as `f32` or `c64`, or of a type stored as
-/// another, such as `f64of32` or `f32ofb16`, or of two or four, such as `f64x2`.
+/// another, such as `f64of32` or `f32ofb16`, or of a pair, such as `f64x2`.
 fn is_number_type(part: &str) -> bool {
-    let part = part.strip_suffix("x2").or_else(|| part.strip_suffix("x4")).unwrap_or(part);
+    let part = part.strip_suffix("x2").unwrap_or(part);
     let (computed, stored) = part.split_once("of").map_or((part, None), |(computed, stored)| (computed, Some(stored)));
     let digits = ["bf", "f", "c"].iter().find_map(|letters| computed.strip_prefix(letters));
     let stored = stored.map(|stored| stored.strip_prefix('b').unwrap_or(stored));
@@ -119,7 +119,6 @@ mod tests {
             ("ell_f32_4", "ell_f32"),
             ("csr_vector_c64_u32_8", "csr_vector_c64"),
             ("csr_multivector_c32x2_u32", "csr_multivector_c32x2"),
-            ("csr_tiled_few_f32x4_u64", "csr_tiled_few_f32x4"),
             ("coo_16_bf16", "coo_16_bf16"),
             ("mixed_f32_f64_u32", "mixed_f32_f64"),
             ("fetch_cells_f64", "fetch_cells_f64"),

@@ -29,8 +29,7 @@ unsafe impl EntryName for Complex<f64> {
 
 macro_rules! complex {
     (
-        $part:ident, $pair:literal, $quad:literal, $bits:ident, $read:ident, $streaming:ident, $two:ident, $four:ident,
-        $apart:ident, $load:ident, $store:ident,
+        $part:ident, $pair:literal, $bits:ident, $read:ident, $streaming:ident, $two:ident, $four:ident, $apart:ident, $load:ident, $store:ident,
         $shared_read:ident, $shared_write:ident, $shuffle:ident
     ) => {
         // SAFETY: two numbers of 32 or 64 bits, with repr(C).
@@ -124,7 +123,6 @@ macro_rules! complex {
             const ONE: Self = Self { re: 1.0, im: 0.0 };
             const HAS_IMAGINARY_PART: bool = true;
             const PAIR_NAME: &'static str = $pair;
-            const QUAD_NAME: &'static str = $quad;
 
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
@@ -167,7 +165,6 @@ macro_rules! complex {
 complex!(
     f32,
     "c32x2",
-    "c32x4",
     u32,
     read_pair_32,
     read_streaming_pair_32,
@@ -183,7 +180,6 @@ complex!(
 complex!(
     f64,
     "c64x2",
-    "c64x4",
     u64,
     read_pair_64,
     read_streaming_pair_64,

@@ -32,10 +32,6 @@ pub trait GpuScalar:
     #[doc(hidden)]
     const PAIR_NAME: &'static str;
 
-    /// The [`EntryName`] of four of these numbers, which no other type has.
-    #[doc(hidden)]
-    const QUAD_NAME: &'static str;
-
     /// `self * factor + addend`; for real numbers, rounded once.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
@@ -69,13 +65,12 @@ pub trait GpuFloat: GpuScalar + PartialOrd {
 }
 
 macro_rules! gpu_float {
-    ($type:ident, $pair:literal, $quad:literal, $fused:ident, $atomic:ident) => {
+    ($type:ident, $pair:literal, $fused:ident, $atomic:ident) => {
         impl GpuScalar for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const HAS_IMAGINARY_PART: bool = false;
             const PAIR_NAME: &'static str = $pair;
-            const QUAD_NAME: &'static str = $quad;
 
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
@@ -123,8 +118,8 @@ macro_rules! gpu_float {
     };
 }
 
-gpu_float!(f32, "f32x2", "f32x4", fused_f32, atomic_add_f32);
-gpu_float!(f64, "f64x2", "f64x4", fused_f64, atomic_add_f64);
+gpu_float!(f32, "f32x2", fused_f32, atomic_add_f32);
+gpu_float!(f64, "f64x2", fused_f64, atomic_add_f64);
 
 /// The square root, rounded once; NaN for a negative number.
 #[inline(always)]

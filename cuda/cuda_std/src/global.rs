@@ -14,8 +14,6 @@ use crate::pair::Pair;
 use crate::place::Place;
 use crate::plain::Plain;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::quad::Quad;
-#[cfg(not(target_arch = "nvptx64"))]
 use crate::stored::OfBits;
 
 /// A number that an array in global memory can hold.
@@ -207,13 +205,7 @@ impl<T> Global<T> {
 
     /// The same array, two numbers at a time; `None` if its length is odd or a pair would not be aligned.
     pub fn as_pairs(self) -> Option<Global<Pair<T>>> {
-        let length = groups::<T, 2>(self.address, self.length)?;
-        Some(Global { address: self.address.cast(), length, owner: self.owner })
-    }
-
-    /// The same array, four numbers at a time; `None` if its length is not a multiple of 4 or they are not aligned.
-    pub fn as_quads(self) -> Option<Global<Quad<T>>> {
-        let length = groups::<T, 4>(self.address, self.length)?;
+        let length = pairs(self.address, self.length)?;
         Some(Global { address: self.address.cast(), length, owner: self.owner })
     }
 
@@ -229,18 +221,18 @@ impl<T> Global<T> {
     }
 }
 
-/// Number of aligned groups of `COUNT` numbers in an array, if it consists of such.
+/// Number of aligned pairs in an array, if it consists of such.
 #[cfg(not(target_arch = "nvptx64"))]
-fn groups<T, const COUNT: usize>(address: *const T, length: u64) -> Option<u64> {
-    let is_aligned = address.addr().is_multiple_of(size_of::<[T; COUNT]>().max(1));
-    (length.is_multiple_of(COUNT as u64) && is_aligned).then_some(length / COUNT as u64)
+fn pairs<T>(address: *const T, length: u64) -> Option<u64> {
+    let is_aligned = address.addr().is_multiple_of(size_of::<Pair<T>>().max(1));
+    (length.is_multiple_of(2) && is_aligned).then_some(length / 2)
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T> GlobalMut<T> {
     /// The same array, two numbers at a time; `None` if its length is odd or a pair would not be aligned.
     pub fn as_pairs(self) -> Option<GlobalMut<Pair<T>>> {
-        let length = groups::<T, 2>(self.address, self.length)?;
+        let length = pairs(self.address, self.length)?;
         Some(GlobalMut { address: self.address.cast(), length, owner: self.owner })
     }
 

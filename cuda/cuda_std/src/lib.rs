@@ -25,7 +25,6 @@ mod pair;
 #[cfg(not(target_arch = "nvptx64"))]
 mod place;
 mod plain;
-mod quad;
 pub mod shared;
 mod stored;
 pub mod thread;
@@ -41,7 +40,6 @@ pub use float::{GpuFloat, GpuScalar, square_root};
 pub use global::{Global, GlobalMut, Index, Scalar};
 pub use pair::{Elements, Pair};
 pub use plain::Plain;
-pub use quad::Quad;
 pub use stored::{BFloat16, Code, Float16, OfBits, Same, Stored};
 
 pub use entry_name::EntryName;

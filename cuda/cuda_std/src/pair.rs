@@ -7,8 +7,8 @@ use crate::shared::SharedValue;
 use crate::warp::WarpShuffleValue;
 use crate::{EntryName, backend};
 
-/// A lane's elements of several vectors: one of a single vector, or two or four of neighbouring ones. All are
-/// multiplied by the same numbers.
+/// A lane's elements of several vectors: one of a single vector, or two of neighbouring ones. All are multiplied by the
+/// same numbers.
 pub trait Elements: Scalar + SharedValue + WarpShuffleValue + EntryName {
     /// The type of each element.
     type Number: GpuScalar;
@@ -27,9 +27,6 @@ pub trait Elements: Scalar + SharedValue + WarpShuffleValue + EntryName {
 
     /// `factor * self + addend`; for real numbers, rounded once.
     fn times_plus(self, factor: Self::Number, addend: Self) -> Self;
-
-    /// Calls `work` with each element's number, below [`COUNT`](Self::COUNT), and the element.
-    fn each(self, work: impl FnMut(u32, Self::Number));
 }
 
 impl<T: GpuScalar> Elements for T {
@@ -51,11 +48,6 @@ impl<T: GpuScalar> Elements for T {
     #[inline(always)]
     fn times_plus(self, factor: T, addend: T) -> T {
         factor.mul_add(self, addend)
-    }
-
-    #[inline(always)]
-    fn each(self, mut work: impl FnMut(u32, T)) {
-        work(0, self);
     }
 }
 
@@ -83,12 +75,6 @@ impl<T: GpuScalar> Elements for Pair<T> {
     #[inline(always)]
     fn times_plus(self, factor: T, Self([a, b]): Self) -> Self {
         Self([factor.mul_add(self.0[0], a), factor.mul_add(self.0[1], b)])
-    }
-
-    #[inline(always)]
-    fn each(self, mut work: impl FnMut(u32, T)) {
-        work(0, self.0[0]);
-        work(1, self.0[1]);
     }
 }
 
@@ -152,15 +138,18 @@ impl<T: GpuScalar> SharedValue for Pair<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn read(offset: u32) -> Self {
-        // SAFETY: the caller's promise, for both; a pair is aligned as a whole.
-        Self(unsafe { T::read_shared_2(offset) })
+        // SAFETY: the caller's promise, for both.
+        unsafe { Self([<T as SharedValue>::read(offset), <T as SharedValue>::read(offset + size_of::<T>() as u32)]) }
     }
 
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn write(offset: u32, value: Self) {
-        // SAFETY: as for `read`.
-        unsafe { T::write_shared_2(offset, value.0) }
+    unsafe fn write(offset: u32, Self([a, b]): Self) {
+        // SAFETY: the caller's promise, for both.
+        unsafe {
+            <T as SharedValue>::write(offset, a);
+            <T as SharedValue>::write(offset + size_of::<T>() as u32, b);
+        }
     }
 }
 

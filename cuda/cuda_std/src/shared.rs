@@ -21,37 +21,10 @@ pub trait SharedValue: Copy + 'static {
     #[doc(hidden)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn write(offset: u32, value: Self);
-
-    /// Reads two neighbours, at once if there is an access of that size.
-    ///
-    /// # Safety
-    /// As for [`read`](Self::read), for both; `offset` is a multiple of twice the number's size.
-    #[doc(hidden)]
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn read_shared_2(offset: u32) -> [Self; 2] {
-        // SAFETY: the caller's promise.
-        unsafe { [Self::read(offset), Self::read(offset + size_of::<Self>() as u32)] }
-    }
-
-    /// Writes two neighbours, at once if there is an access of that size.
-    ///
-    /// # Safety
-    /// As for [`write`](Self::write), for both; `offset` is a multiple of twice the number's size.
-    #[doc(hidden)]
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn write_shared_2(offset: u32, [first, second]: [Self; 2]) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            Self::write(offset, first);
-            Self::write(offset + size_of::<Self>() as u32, second);
-        }
-    }
 }
 
 macro_rules! shared_value {
-    ($type:ident, $bits:ident, $read:ident, $write:ident, $read_2:ident, $write_2:ident) => {
+    ($type:ident, $bits:ident, $read:ident, $write:ident) => {
         impl SharedValue for $type {
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -66,30 +39,15 @@ macro_rules! shared_value {
                 // SAFETY: the caller's promise.
                 unsafe { backend::$write(offset, $bits::from_ne_bytes(value.to_ne_bytes())) }
             }
-
-            #[inline(always)]
-            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-            unsafe fn read_shared_2(offset: u32) -> [Self; 2] {
-                // SAFETY: the caller's promise.
-                unsafe { backend::$read_2(offset) }.map(|bits| $type::from_ne_bytes(bits.to_ne_bytes()))
-            }
-
-            #[inline(always)]
-            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-            unsafe fn write_shared_2(offset: u32, numbers: [Self; 2]) {
-                let bits = numbers.map(|number| $bits::from_ne_bytes(number.to_ne_bytes()));
-                // SAFETY: the caller's promise.
-                unsafe { backend::$write_2(offset, bits) }
-            }
         }
     };
 }
 
-shared_value!(u32, u32, shared_read_32, shared_write_32, shared_read_pair_32, shared_write_pair_32);
-shared_value!(i32, u32, shared_read_32, shared_write_32, shared_read_pair_32, shared_write_pair_32);
-shared_value!(f32, u32, shared_read_32, shared_write_32, shared_read_pair_32, shared_write_pair_32);
-shared_value!(u64, u64, shared_read_64, shared_write_64, shared_read_pair_64, shared_write_pair_64);
-shared_value!(f64, u64, shared_read_64, shared_write_64, shared_read_pair_64, shared_write_pair_64);
+shared_value!(u32, u32, shared_read_32, shared_write_32);
+shared_value!(i32, u32, shared_read_32, shared_write_32);
+shared_value!(f32, u32, shared_read_32, shared_write_32);
+shared_value!(u64, u64, shared_read_64, shared_write_64);
+shared_value!(f64, u64, shared_read_64, shared_write_64);
 
 /// An array in the block's shared memory.
 pub struct Shared<T> {

@@ -14,10 +14,9 @@ use syn::{Attribute, Error, Expr, ExprLit, FnArg, GenericParam, Ident, ItemFn, L
 /// arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the
 /// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals`, `complexes`
 /// and `scalars` stand for the number types of that kind, `wide` for the scalars with parts of 64 bits, and `elements`
-/// for scalars and pairs of up to 16 bytes; `elements_and_quads` also stands for four numbers of up to 16 bytes.
-/// `(V, T): stored` is a type of numbers in memory and the type that kernels compute with (`Stored`): `narrower`
-/// excludes those in which both are the same, `stored_each` and `narrower_each` those in which one number stands for
-/// all slots, `rounded` those that need a table. It generates:
+/// for scalars and pairs of up to 16 bytes. `(V, T): stored` is a type of numbers in memory and the type that kernels
+/// compute with (`Stored`): `narrower` excludes those in which both are the same, `stored_each` and `narrower_each`
+/// those in which one number stands for all slots, `rounded` those that need a table. It generates:
 ///
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
 /// - elsewhere, a struct that holds the arguments, named like the function in camel case, with the same type
@@ -48,22 +47,9 @@ const NUMBERS: &[(&str, &[(&str, &str)])] = &[
             ("f64", "f64"),
             COMPLEX_64,
             COMPLEX_128,
-            NUMBERS_IN_PAIRS[0],
-            NUMBERS_IN_PAIRS[1],
-            NUMBERS_IN_PAIRS[2],
-        ],
-    ),
-    (
-        "elements_and_quads",
-        &[
-            ("f32", "f32"),
-            ("f64", "f64"),
-            COMPLEX_64,
-            COMPLEX_128,
-            NUMBERS_IN_PAIRS[0],
-            NUMBERS_IN_PAIRS[1],
-            NUMBERS_IN_PAIRS[2],
-            ("f32x4", "::cuda_std::Quad<f32>"),
+            ("f32x2", "::cuda_std::Pair<f32>"),
+            ("f64x2", "::cuda_std::Pair<f64>"),
+            ("c32x2", "::cuda_std::Pair<::cuda_std::Complex<f32>>"),
         ],
     ),
 ];
@@ -115,13 +101,6 @@ const PAIRS: &[(&str, &[&[StoredAs]])] = &[
     ("rounded", &[ROUNDED]),
 ];
 
-/// Pairs of up to 16 bytes.
-const NUMBERS_IN_PAIRS: [(&str, &str); 3] = [
-    ("f32x2", "::cuda_std::Pair<f32>"),
-    ("f64x2", "::cuda_std::Pair<f64>"),
-    ("c32x2", "::cuda_std::Pair<::cuda_std::Complex<f32>>"),
-];
-
 const COMPLEX_64: (&str, &str) = ("c32", "::cuda_std::Complex<f32>");
 const COMPLEX_128: (&str, &str) = ("c64", "::cuda_std::Complex<f64>");
 
@@ -159,8 +138,7 @@ impl Parse for Choice {
         if input.peek(syn::Ident) {
             let kind: Ident = input.parse()?;
             let named = NUMBERS.iter().find(|(name, _)| kind == name);
-            let expected =
-                "expected `reals`, `complexes`, `wide`, `scalars`, `elements`, `elements_and_quads` or a list";
+            let expected = "expected `reals`, `complexes`, `wide`, `scalars`, `elements` or a list";
             let (_, types) = named.ok_or_else(|| Error::new_spanned(&kind, expected))?;
             let value = |&(name, path): &(&str, &str)| Value::of_types(name, &[path]);
             return Ok(Self { parameters, values: types.iter().map(value).collect::<syn::Result<_>>()? });

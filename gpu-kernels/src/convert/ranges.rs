@@ -19,7 +19,7 @@ pub unsafe fn gather_ranges(
     places: Global<u64>,
     /// The array.
     array: Global<u32>,
-    /// The ranges, one after the other.
+    /// The ranges, side by side.
     gathered: GlobalMut<u32>,
 ) {
     let mut range = index_1d() / WARP_LANES;

@@ -3,8 +3,7 @@
 //!
 //! One lane per vector: the lanes of a group read the same entry, which costs one access, and each multiplies it by its
 //! own vector's element. If the vectors are interleaved, these elements are adjacent. The number of lanes is known only
-//! at run time, because only a lane's position depends on it. For a few vectors and irregular matrices,
-//! [`csr_tiled_few`] has a lane per entry instead.
+//! at run time, because only a lane's position depends on it.
 
 pub mod bcsr;
 pub mod bellpack;
@@ -12,7 +11,6 @@ pub mod cmrs;
 pub mod coo;
 pub mod csr;
 pub mod csr_tiled;
-pub mod csr_tiled_few;
 pub mod dia;
 pub mod ell;
 pub mod interleave;

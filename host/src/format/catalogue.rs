@@ -132,11 +132,6 @@ impl Format {
         with_strategy!(self, strategy => strategy.multiplies_multivectors(), auto => false)
     }
 
-    /// Returns whether column-major vectors, if they are this many, need not be made row-major before.
-    pub(crate) fn multiplies_columns(self, vectors: usize) -> bool {
-        with_strategy!(self, strategy => strategy.multiplies_columns(vectors), auto => false)
-    }
-
     /// Returns whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) supports this format on every
     /// executor: all formats of CSR and COO. The reference executor supports any format.
     pub fn multiplies_transposed(self) -> bool {

@@ -85,12 +85,6 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         false
     }
 
-    /// Returns whether it multiplies this many vectors in either layout without help: column-major ones are not made
-    /// row-major before.
-    fn multiplies_columns(self, _vectors: usize) -> bool {
-        false
-    }
-
     /// Returns whether it multiplies the transpose.
     fn multiplies_transposed(self) -> bool {
         false

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::fill::{BlockFill, fills};
 use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
+use super::pattern::Pattern;
 use super::sample::{Sampling, places, sample};
 use crate::error::Error;
 use crate::format::{BlockSize, Clusters, Csr, NarrowType, Widening, dia_bytes, narrow, occupied_diagonals};
@@ -94,19 +95,21 @@ impl Analysis {
     /// What follows from the pattern, without parts of rows that share columns.
     pub(super) fn of_pattern<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
         let count = || Ok(occupied_diagonals(matrix)?.len());
-        let (diagonals, others) =
-            parallel::join(|| Diagonals::new(matrix, sampling, count), || Self::without_diagonals(matrix, sampling));
+        let (diagonals, others) = parallel::join(
+            || Diagonals::new::<T>(matrix, sampling, count),
+            || Self::without_diagonals::<T>(matrix, sampling),
+        );
         Ok(Self { diagonals: diagonals?, ..others? })
     }
 
     /// [`of_pattern`](Self::of_pattern), but for the diagonals.
-    pub(super) fn without_diagonals<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
+    pub(super) fn without_diagonals<T: Scalar>(matrix: &impl Pattern, sampling: Sampling) -> Result<Self, Error> {
         let (passed, (fills, (locality, widening))) = parallel::join(
             || pass(matrix.row_offsets()),
             || {
                 parallel::join(
                     || fills(matrix, sampling),
-                    || parallel::join(|| Locality::new(matrix, sampling), || Widening::new(matrix, sampling)),
+                    || parallel::join(|| Locality::new::<T>(matrix, sampling), || Widening::new(matrix, sampling)),
                 )
             },
         );
@@ -146,6 +149,12 @@ impl Analysis {
     }
 }
 
+/// The bytes of the matrix in CSR.
+fn csr_bytes<T>(matrix: &impl Pattern) -> u128 {
+    let of_offsets = matrix.row_offsets().width() as u128 * (matrix.rows() as u128 + 1);
+    of_offsets + matrix.nnz() as u128 * (size_of::<u32>() + size_of::<T>()) as u128
+}
+
 /// Consecutive values per sample.
 const RUN: usize = 16;
 
@@ -162,27 +171,27 @@ fn narrowest<T: Scalar>(values: &[T], sampling: Sampling) -> Result<Option<Narro
 impl Diagonals {
     /// Counts those of some rows and, unless they rule DIA out, all of them by `count`.
     pub(super) fn new<T: Scalar>(
-        matrix: &Csr<T>,
+        matrix: &impl Pattern,
         sampling: Sampling,
         count: impl FnOnce() -> Result<usize, Error>,
     ) -> Result<Self, Error> {
         let mut seen: Vec<i64> = Vec::new();
         for row in Self::rows_looked_at(matrix) {
-            let columns = &matrix.column_indices()[matrix.range(row)];
+            let columns = matrix.columns_of_row(row);
             reserve(&mut seen, columns.len())?;
             seen.extend(columns.iter().map(|&column| i64::from(column) - row as i64));
         }
         seen.sort_unstable();
         seen.dedup();
         let least = dia_bytes::<T>(matrix.rows(), seen.len());
-        if sampling == Sampling::Part && least > DIA_TIMES_CSR * matrix.bytes() {
+        if sampling == Sampling::Part && least > DIA_TIMES_CSR * csr_bytes::<T>(matrix) {
             return Ok(Self { count: seen.len(), exact: false });
         }
         Ok(Self { count: count()?, exact: true })
     }
 
     /// The rows whose diagonals are sampled first.
-    pub(super) fn rows_looked_at<T: Scalar>(matrix: &Csr<T>) -> impl ExactSizeIterator<Item = usize> + use<T> {
+    pub(super) fn rows_looked_at<P: Pattern>(matrix: &P) -> impl ExactSizeIterator<Item = usize> + use<P> {
         let mean = matrix.nnz() / matrix.rows().max(1);
         places(matrix.rows(), (ENTRIES_OF_DIAGONALS / (mean + 1)).clamp(2, ROWS_OF_DIAGONALS))
     }

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::pattern::Pattern;
 use super::sample::{Sampling, places};
 use crate::error::Error;
-use crate::format::{BlockSize, Csr, block_columns, block_columns_of, rows_of_block};
+use crate::format::{BlockSize, block_columns_of, rows_of_block};
 use crate::memory::{collect, filled, with_capacity};
 use crate::parallel;
-use crate::real::Scalar;
 
 /// Half the width of a 95 % confidence interval for a mean, in standard errors.
 const STANDARD_ERRORS: f64 = 1.96;
@@ -78,18 +78,19 @@ struct Drawn {
 impl Drawn {
     /// Counts its blocks: all of them, or those in the part of its columns with the column by which it was drawn. A
     /// block row is split into as many parts as make each short, and each part is drawn in proportion to its entries.
-    fn look<T: Scalar>(self, matrix: &Csr<T>, size: BlockSize, scratch: &mut Vec<u32>) -> Result<Seen, Error> {
+    fn look(self, matrix: &impl Pattern, size: BlockSize, scratch: &mut Vec<u32>) -> Result<Seen, Error> {
         let Self { block_row, entries, draws, column } = self;
         let seen = |blocks: usize, whole: bool| Seen { blocks: blocks as u32, entries, draws, whole };
         let Some(column) = column.filter(|_| entries > LONG) else {
-            block_columns(matrix, size, block_row, scratch)?;
+            let rows = rows_of_block(matrix.rows(), size, block_row);
+            block_columns_of(rows.map(|row| matrix.columns_of_row(row)), size, scratch)?;
             return Ok(seen(scratch.len(), true));
         };
         let width = matrix.columns().div_ceil(entries.div_ceil(LONG)).next_multiple_of(size.columns());
         let begin = column as usize / width * width;
         // If a row is not sorted, this may be another part of it.
         let part = |row: usize| {
-            let row = &matrix.column_indices()[matrix.range(row)];
+            let row = matrix.columns_of_row(row);
             let first = row.partition_point(|&column| (column as usize) < begin);
             let row = &row[first..];
             &row[..row.partition_point(|&column| (column as usize) < begin + width)]
@@ -105,8 +106,8 @@ impl Drawn {
 impl BlockFill {
     /// Block rows are drawn by their entries, in proportion to their number: the long ones, which matter, are thus
     /// included, and the average is of blocks per entry, which varies little.
-    fn new<T: Scalar>(
-        matrix: &Csr<T>,
+    fn new(
+        matrix: &impl Pattern,
         size: BlockSize,
         entries: &[(usize, u32)],
         sampling: Sampling,
@@ -182,12 +183,12 @@ impl BlockFill {
 }
 
 /// Evenly spaced entries by row and column, used to draw block rows of every size.
-fn drawn_entries<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, u32)>, Error> {
+fn drawn_entries(matrix: &impl Pattern, sampling: Sampling) -> Result<Vec<(usize, u32)>, Error> {
     let entries = match sampling {
         Sampling::Everything => Vec::new(),
         Sampling::Part => collect(draws(matrix.nnz()))?,
     };
-    let entry_of = |draw: usize| (matrix.row_of(entries[draw]), matrix.column_indices()[entries[draw]]);
+    let entry_of = |draw: usize| (matrix.row_of(entries[draw]), matrix.columns_of(entries[draw]..entries[draw] + 1)[0]);
     parallel::map(entries.len(), 1, &entry_of)
 }
 
@@ -197,7 +198,7 @@ fn draws(nnz: usize) -> impl ExactSizeIterator<Item = usize> {
 }
 
 /// The rows of all block rows that may be sampled, for each draw those of every size.
-pub(super) fn block_rows_looked_at<T: Scalar>(matrix: &Csr<T>) -> impl ExactSizeIterator<Item = Range<usize>> {
+pub(super) fn block_rows_looked_at(matrix: &impl Pattern) -> impl ExactSizeIterator<Item = Range<usize>> {
     draws(matrix.nnz()).map(|entry| {
         let row = matrix.row_of(entry);
         let of_size = |size: &BlockSize| rows_of_block(matrix.rows(), *size, row / size.rows());
@@ -207,8 +208,8 @@ pub(super) fn block_rows_looked_at<T: Scalar>(matrix: &Csr<T>) -> impl ExactSize
 }
 
 /// The block rows of these entries; all block rows if everything is sampled.
-fn draw<T: Scalar>(
-    matrix: &Csr<T>,
+fn draw(
+    matrix: &impl Pattern,
     height: usize,
     entries: &[(usize, u32)],
     sampling: Sampling,
@@ -258,7 +259,7 @@ fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
 }
 
 /// The fill of blocks of every size, in order.
-pub(super) fn fills<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<BlockFill>, Error> {
+pub(super) fn fills(matrix: &impl Pattern, sampling: Sampling) -> Result<Vec<BlockFill>, Error> {
     let entries = drawn_entries(matrix, sampling)?;
     let sizes = BlockSize::ALL;
     let fills = parallel::map(sizes.len(), 1, &|number| BlockFill::new(matrix, sizes[number], &entries, sampling))?;

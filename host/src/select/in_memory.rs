@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::analysis::{Analysis, Diagonals};
 use super::fill::block_rows_looked_at;
 use super::locality::{runs_looked_at, warps_looked_at};
+use super::pattern::{Parts, Pattern};
 use super::sample::Sampling;
 use crate::convert::ranges::download_ranges;
 use crate::device::WARP_LANES;
@@ -13,7 +14,7 @@ use crate::error::Error;
 use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::dia::by_kernels::number_of_diagonals;
 use crate::format::{Csr, Widening};
-use crate::memory::{Memory, reserve, zeros};
+use crate::memory::{Memory, reserve, with_capacity};
 use crate::real::Scalar;
 
 /// Number of entries up to which all are copied: fewer are not worth a kernel.
@@ -40,10 +41,10 @@ impl<T: Scalar> Operation for Analyse<T> {
         if matrix.nnz() <= FEW {
             return Analysis::of_pattern(&matrix.pattern_to_host(executor)?, Sampling::Part);
         }
-        let sampled = sampled(executor, matrix)?;
+        let parts = parts(executor, matrix)?;
         let count = || number_of_diagonals(executor, matrix);
-        let diagonals = Diagonals::new(&sampled, Sampling::Part, count)?;
-        Ok(Analysis { diagonals, ..Analysis::without_diagonals(&sampled, Sampling::Part)? })
+        let diagonals = Diagonals::new::<T>(&parts, Sampling::Part, count)?;
+        Ok(Analysis { diagonals, ..Analysis::without_diagonals::<T>(&parts, Sampling::Part)? })
     }
 
     fn on_host(_: Arithmetic, matrix: &Csr<T>) -> Result<Analysis, Error> {
@@ -51,25 +52,24 @@ impl<T: Scalar> Operation for Analyse<T> {
     }
 }
 
-/// Returns the pattern with all columns 0 except those that are sampled.
-fn sampled<T: Scalar, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Csr<T>, Error> {
-    let offsets = matrix.row_offsets().to_host(executor)?;
-    // Zeros that are never written take no memory.
-    let pattern = Csr::from_valid(matrix.rows(), matrix.columns(), offsets, zeros(matrix.nnz())?, zeros(matrix.nnz())?);
-    let ranges = looked_at(&pattern)?;
-    let gathered = download_ranges(executor, matrix.column_indices(), &ranges)?;
-    let Csr { rows, columns, row_offsets, mut column_indices, values, .. } = pattern;
-    let mut rest = gathered.as_slice();
-    for range in ranges {
-        let (these, others) = rest.split_at(range.len());
-        column_indices[range].copy_from_slice(these);
-        rest = others;
+/// Returns the parts of the pattern that are sampled.
+fn parts<T: Scalar, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Parts, Error> {
+    let row_offsets = matrix.row_offsets().to_host(executor)?;
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let none = Parts { rows, columns, row_offsets, ranges: vec![], places: vec![], gathered: vec![] };
+    let ranges = looked_at(&none)?;
+    let mut places = with_capacity(ranges.len())?;
+    let mut place = 0;
+    for range in &ranges {
+        places.push(place);
+        place += range.len();
     }
-    Ok(Csr::from_valid(rows, columns, row_offsets, column_indices, values))
+    let gathered = download_ranges(executor, matrix.column_indices(), &ranges)?;
+    Ok(Parts { ranges, places, gathered, ..none })
 }
 
 /// Returns the ranges of entries that an analysis by samples reads, apart from each other and in order.
-fn looked_at<T: Scalar>(pattern: &Csr<T>) -> Result<Vec<Range<usize>>, Error> {
+fn looked_at(pattern: &impl Pattern) -> Result<Vec<Range<usize>>, Error> {
     let offset = |row: usize| pattern.row_offsets().get(row.min(pattern.rows()));
     let of_rows = |rows: Range<usize>| offset(rows.start)..offset(rows.end);
     let mut ranges = Vec::new();

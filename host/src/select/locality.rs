@@ -5,10 +5,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::lengths::LANES;
+use super::pattern::Pattern;
 use super::sample::{Sampling, sample, scramble};
 use crate::device::WARP_LANES;
 use crate::error::Error;
-use crate::format::Csr;
 use crate::memory::{collect, zeros};
 use crate::parallel;
 use crate::real::Scalar;
@@ -71,15 +71,15 @@ impl Locality {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(super) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
+    pub(super) fn new<T: Scalar>(matrix: &impl Pattern, sampling: Sampling) -> Result<Self, Error> {
         let warps = collect(warps_looked_at(matrix, sampling))?;
-        let of_warp = |number: usize| counts(matrix, warps[number] * WARP_LANES, sampling);
+        let of_warp = |number: usize| counts::<T>(matrix, warps[number] * WARP_LANES, sampling);
         let counts = parallel::map(warps.len(), 8, &of_warp)?.into_iter().fold(Counts::default(), Counts::merge);
         let per_entry = |sectors: usize, entries: usize| sectors as f64 / entries.max(1) as f64;
         Ok(Self {
             lane_sectors: counts.lane_sectors.map(|sectors| per_entry(sectors, counts.entries)),
             flat_sectors: per_entry(counts.flat_sectors, counts.flat_entries),
-            reuse: reuse(matrix, sampling)?,
+            reuse: reuse::<T>(matrix, sampling)?,
             below: counts.below,
             above: counts.above,
         })
@@ -116,13 +116,12 @@ fn elements<T>() -> u32 {
 }
 
 /// Counts the (at most) 32 rows from `first` on. In a sample, a part of long rows stands for all of them.
-fn counts<T: Scalar>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Counts {
-    let columns = matrix.column_indices();
+fn counts<T: Scalar>(matrix: &impl Pattern, first: usize, sampling: Sampling) -> Counts {
     let rows = first..matrix.rows().min(first + WARP_LANES);
     let entries = matrix.row_offsets().get(rows.start)..matrix.row_offsets().get(rows.end);
     let mut counts = Counts { entries: entries.len(), ..Counts::default() };
     for row in rows.clone() {
-        for &column in &columns[matrix.range(row)] {
+        for &column in matrix.columns_of_row(row) {
             counts.below = counts.below.max(row.saturating_sub(column as usize));
             counts.above = counts.above.max((column as usize).saturating_sub(row));
         }
@@ -137,7 +136,7 @@ fn counts<T: Scalar>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Count
         _ => ((scramble(first as u64) % parts as u64) as usize * LONGEST, LONGEST),
     };
     let part = |row: usize| {
-        let row = &columns[matrix.range(row)];
+        let row = matrix.columns_of_row(row);
         let row = &row[begin.min(row.len())..];
         &row[..most.min(row.len())]
     };
@@ -165,7 +164,7 @@ fn counts<T: Scalar>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Count
     };
     counts.flat_entries = steps.len() * WARP_LANES;
     let flat = entries.start + steps.start * WARP_LANES..entries.start + steps.end * WARP_LANES;
-    for step in columns[flat].chunks(WARP_LANES) {
+    for step in matrix.columns_of(flat).chunks(WARP_LANES) {
         sectors.clear();
         sectors.extend(step.iter().map(|column| column / elements::<T>()));
         counts.flat_sectors += distinct(&mut sectors);
@@ -181,10 +180,10 @@ fn distinct(numbers: &mut [u32]) -> usize {
 }
 
 /// The warps of 32 rows that are sampled.
-pub(super) fn warps_looked_at<T: Scalar>(
-    matrix: &Csr<T>,
+pub(super) fn warps_looked_at<P: Pattern>(
+    matrix: &P,
     sampling: Sampling,
-) -> impl ExactSizeIterator<Item = usize> + use<T> {
+) -> impl ExactSizeIterator<Item = usize> + use<P> {
     sample(matrix.rows().div_ceil(WARP_LANES), matrix.nnz(), sampling)
 }
 
@@ -201,10 +200,9 @@ pub(super) fn runs_looked_at(nnz: usize, sampling: Sampling) -> Vec<Range<usize>
 }
 
 /// [`Locality::reuse`], the mean of some runs of equal length.
-fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, f64)>, Error> {
+fn reuse<T: Scalar>(matrix: &impl Pattern, sampling: Sampling) -> Result<Vec<(usize, f64)>, Error> {
     let runs = runs_looked_at(matrix.nnz(), sampling);
-    let run =
-        |number: usize| new_sectors(&matrix.column_indices()[runs[number].clone()], matrix.columns(), elements::<T>());
+    let run = |number: usize| new_sectors(matrix.columns_of(runs[number].clone()), matrix.columns(), elements::<T>());
     let curves = parallel::map(runs.len(), 1, &run)?.into_iter().collect::<Result<Vec<_>, Error>>()?;
     let sizes = curves.first().map_or(0, Vec::len);
     let mean = |size: usize| curves.iter().map(|curve| curve[size].1).sum::<usize>() as f64 / runs.len() as f64;
@@ -234,6 +232,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::format::Csr;
 
     const ROWS: usize = if cfg!(miri) { 35 } else { 70 };
 
@@ -259,7 +258,7 @@ mod tests {
     fn sectors_are_those_that_each_warp_touches() {
         let matrix = matrix();
         let (columns, nnz) = (matrix.column_indices(), matrix.nnz() as f64);
-        let locality = Locality::new(&matrix, Sampling::Everything).unwrap();
+        let locality = Locality::new::<f64>(&matrix, Sampling::Everything).unwrap();
         for (place, lanes) in LANES.into_iter().enumerate() {
             let mut touched = 0;
             for group in (0..ROWS).collect::<Vec<_>>().chunks(32).flat_map(|warp| warp.chunks(32 / lanes)) {
@@ -279,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_a_cache_holds_is_read_once() {
-        let locality = Locality::new(&matrix(), Sampling::Everything).unwrap();
+        let locality = Locality::new::<f64>(&matrix(), Sampling::Everything).unwrap();
         let (nnz, all) = (matrix().nnz(), locality.reuse.last().unwrap().1);
         assert_eq!(locality.far_sectors(nnz, 250.0, 1000.0), all);
         // A hundred times as many entries of the same kind have no more sectors than x.

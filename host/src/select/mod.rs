@@ -36,6 +36,7 @@ mod in_memory;
 pub(crate) mod lengths;
 pub(crate) mod locality;
 pub(crate) mod machine;
+pub(crate) mod pattern;
 pub(crate) mod sample;
 mod store;
 #[doc(hidden)]

@@ -1,7 +1,6 @@
 //! Multiplying several vectors, stored consecutively, in interleaved form.
 
 use cuda_std::launch::{Grid, Launch};
-use cuda_std::{Global, GlobalMut};
 use gpu_kernels::multivector::interleave::{Interleave, Separate, elements_at_once, shared_bytes};
 
 use super::multivector::{LARGEST_TILE, Layout, Multivector, MultivectorOperands, Tiles};
@@ -18,10 +17,7 @@ const LEAST_VECTORS: usize = 8;
 
 /// Minimum number of products with entries, per thread that the device holds, for which moving pays: with fewer, the two
 /// additional launches take longer than they save.
-const PRODUCTS_PER_THREAD: u64 = 14;
-
-/// Likewise where only X is moved, by one additional launch.
-const PRODUCTS_PER_THREAD_FOR_X: u64 = PRODUCTS_PER_THREAD / 2;
+const PRODUCTS_PER_THREAD: u64 = 18;
 
 /// Number of products that take as long as moving an element of X or Y.
 const PRODUCTS_PER_MOVE: u64 = 2;
@@ -38,34 +34,11 @@ pub(crate) fn pays(shape: Multivector, [entries, rows, columns]: [usize; 3], dev
         && products.saturating_add(FEW_PRODUCTS) >= device.resident_threads().saturating_mul(PRODUCTS_PER_THREAD)
 }
 
-/// Whether moving this many vectors of X alone pays, for a matrix with these numbers of entries and columns, if that
-/// halves the number of loads.
-pub(crate) fn pays_for_x(vectors: usize, [entries, columns]: [usize; 2], device: &Device) -> bool {
-    let moved = columns as u64 * PRODUCTS_PER_MOVE;
-    let products = (entries as u64).saturating_sub(moved).saturating_mul(vectors as u64);
-    let least = device.resident_threads().saturating_mul(PRODUCTS_PER_THREAD_FOR_X);
-    products.saturating_add(FEW_PRODUCTS) >= least
-}
-
 /// The grid that moves vectors of this length: a block for each part that it moves at a time.
 fn grid<T>(elements: usize, vectors: u32, device: &Device) -> Grid {
     let parts = (elements as u64).div_ceil(elements_at_once(vectors).into());
     let grid = device.uneven_grid(parts.saturating_mul(device.tuning.threads_per_block().into()));
     Grid { shared_bytes: shared_bytes::<T>(vectors), ..grid }
-}
-
-/// The launch that moves `vectors` vectors from `first` on, stored consecutively, side by side.
-pub(crate) fn side_by_side<T: Scalar>(
-    elements: usize,
-    [first, vectors]: [usize; 2],
-    from: Global<T>,
-    to: GlobalMut<T>,
-    device: &Device,
-) -> Launch {
-    let (elements_of_vector, vectors) = (elements as u32, vectors as u32);
-    let kernel =
-        Interleave { elements: elements_of_vector, vectors, first: first as u32, stride: elements_of_vector, from, to };
-    Launch::new(grid::<T>(elements, vectors, device), kernel)
 }
 
 /// The launches of Y ← α A X + β Y for vectors stored consecutively, of which each launch multiplies as many as possible. X
@@ -89,28 +62,36 @@ pub(crate) fn launches<T: Scalar, M: Memory>(
     let MultivectorOperands { shape, alpha, x, beta, y } = operands;
     let (x, y) = (x.global(), y.global_mut());
     let at_once = shape.vectors.min(LARGEST_TILE);
-    let (interleaved, products) = room.interleaved(at_once.saturating_mul(columns), at_once.saturating_mul(rows))?;
+    let (side_by_side, products) = room.interleaved(at_once.saturating_mul(columns), at_once.saturating_mul(rows))?;
     let mut launches = Vec::new();
     for first in (0..shape.vectors).step_by(LARGEST_TILE) {
         let vectors = (shape.vectors - first).min(LARGEST_TILE);
-        let of_x = side_by_side(columns, [first, vectors], x, interleaved, device);
+        let (first, count) = (first as u32, vectors as u32);
+        let of_x = Interleave {
+            elements: columns as u32,
+            vectors: count,
+            first,
+            stride: columns as u32,
+            from: x,
+            to: side_by_side,
+        };
         let shape = Multivector { vectors, layout: Layout::RowMajor };
-        let moved = Vectors { alpha, x: interleaved.read_only(), beta: T::ZERO, y: products };
+        let moved = Vectors { alpha, x: side_by_side.read_only(), beta: T::ZERO, y: products };
         let tiles = Tiles::of_vectors(shape, moved, rows, columns)?;
         let products_of_tile = format.multivector_launches(matrix, &tiles, room, device)?;
         let of_y = Separate {
             elements: rows as u32,
-            vectors: vectors as u32,
-            first: first as u32,
+            vectors: count,
+            first,
             stride: rows as u32,
             from: products.read_only(),
             beta,
             to: y,
         };
         reserve(&mut launches, products_of_tile.len() + 2)?;
-        launches.push(of_x);
+        launches.push(Launch::new(grid::<T>(columns, count, device), of_x));
         launches.extend(products_of_tile);
-        launches.push(Launch::new(grid::<T>(rows, vectors as u32, device), of_y));
+        launches.push(Launch::new(grid::<T>(rows, count, device), of_y));
     }
     Ok(launches)
 }

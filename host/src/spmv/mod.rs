@@ -2,7 +2,7 @@
 
 pub(crate) mod block;
 pub(crate) mod fused;
-pub(crate) mod interleaved;
+mod interleaved;
 pub(crate) mod intervals;
 pub(crate) mod lanes;
 pub(crate) mod multivector;
@@ -20,4 +20,4 @@ pub(crate) use multivector::MultivectorOperands;
 pub use multivector::{Layout, Multivector};
 pub(crate) use operands::{HostOperands, Operands, Vectors, scale, update};
 pub(crate) use product::{MultivectorProduct, Product, ProductOperands, Reservation, SliceProduct, TransposedProduct};
-pub(crate) use workspace::{Carries, Room, TileRoom, Workspace};
+pub(crate) use workspace::{Carries, Room, Workspace};

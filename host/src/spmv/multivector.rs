@@ -16,7 +16,7 @@ use crate::real::Scalar;
 pub(crate) const LARGEST_TILE: usize = 32;
 
 /// Bytes that a lane can load at a time.
-pub(crate) const LARGEST_ACCESS: usize = 16;
+const LARGEST_ACCESS: usize = 16;
 
 /// Number of vectors from which on two per lane are faster.
 const PAIRS_PAY_FROM: usize = 16;
@@ -46,7 +46,7 @@ pub struct Multivector {
 impl Multivector {
     /// The strides from one element of a vector to the next, and from one vector to the next, for vectors of this
     /// length.
-    pub(crate) fn strides(self, length: usize) -> (usize, usize) {
+    fn strides(self, length: usize) -> (usize, usize) {
         match self.layout {
             Layout::RowMajor => (self.vectors, 1),
             Layout::ColumnMajor => (1, length),
@@ -143,11 +143,6 @@ impl<T: Scalar> Tiles<T> {
     ) -> Result<Self, Error> {
         let elements = shape.elements("size of Y", rows)?;
         Ok(Self { shape, rows, columns, vectors, elements })
-    }
-
-    /// The vectors, undivided.
-    pub fn vectors(&self) -> (Multivector, Vectors<T>) {
-        (self.shape, self.vectors)
     }
 
     /// The kernel's arguments for each tile besides the matrix.

@@ -84,7 +84,8 @@ pub(super) unsafe fn launch<T: Scalar, K: KernelExecutor>(
     // exclusively, its room is as large as the launches require, and tiles count as known only after an earlier product
     // in this workspace was launched without error. Anything freed later is freed after the launches.
     let launched = unsafe { executor.launch_all(launches) };
-    workspace.launched(launched.is_ok(), executor.records());
+    // A recording may never be played.
+    workspace.used = launched.is_ok() && (workspace.used || !executor.records());
     launched
 }
 
@@ -135,16 +136,15 @@ impl<T: Scalar> Operation for MultivectorProduct<T> {
         let ProductOperands { matrix, format, operands, workspace } = operands;
         let (mut room, device) = (Room::new(workspace, executor), executor.device());
         let sizes = [matrix.nnz(), matrix.rows(), matrix.columns()];
-        let moves = format.multiplies_multivectors() && !format.multiplies_columns(operands.shape.vectors);
-        let launches = if moves && interleaved::pays(operands.shape, sizes, device) {
+        let launches = if format.multiplies_multivectors() && interleaved::pays(operands.shape, sizes, device) {
             interleaved::launches(format, matrix, operands, &mut room, device)?
         } else {
             let tiles = Tiles::new(operands, matrix.rows(), matrix.columns())?;
             format.multivector_launches(matrix, &tiles, &mut room, device)?
         };
-        // SAFETY: X and Y were checked, there is room for the largest tile, tiles run sequentially, and Y is borrowed
-        // exclusively.
-        unsafe { launch(executor, &launches, workspace) }
+        // SAFETY: the matrix upholds its invariants, X and Y were checked, there is room for the largest tile, tiles run
+        // sequentially, and Y and the workspace are borrowed exclusively.
+        unsafe { executor.launch_all(&launches) }
     }
 
     fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {

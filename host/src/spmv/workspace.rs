@@ -18,49 +18,12 @@ pub(crate) struct Workspace<T: Scalar, M: Memory> {
     /// Interleaved vectors of X and of Y.
     interleaved_x: M::Buffer<T>,
     interleaved_y: M::Buffer<T>,
-    /// Tiles for products of one vector.
-    tiles: TileMemory<T, M>,
-    /// Tiles for products of a few vectors, which have another size.
-    tiles_of_few: TileMemory<T, M>,
-}
-
-/// Memory for the tiles of a matrix.
-struct TileMemory<T: Scalar, M: Memory> {
-    begins: M::Buffer<u32>,
-    pieces: M::Buffer<T>,
-    arrivals: M::Buffer<u32>,
-    /// Whether the launches that were described last use it.
-    requested: bool,
-    /// Whether a product that uses it has been launched without error since it was allocated: the next launch then
-    /// finds all begins filled in and all counts at 0.
-    used: bool,
-}
-
-impl<T: Scalar, M: Memory> TileMemory<T, M> {
-    fn new<E: Executor<Memory = M>>(executor: &E) -> Result<Self, Error> {
-        let (begins, pieces, arrivals) = (executor.zeros(0)?, executor.zeros(0)?, executor.zeros(0)?);
-        Ok(Self { begins, pieces, arrivals, requested: false, used: false })
-    }
-
-    /// Room for `count` tiles with `pieces` pieces in all.
-    fn room(&mut self, source: &dyn Source<T, M>, count: usize, pieces: usize) -> Result<TileRoom<T>, Error> {
-        self.requested = true;
-        let numbers = (count + 1) * BEGIN_NUMBERS as usize;
-        if self.begins.len() < numbers {
-            self.used = false;
-            self.begins = source.unwritten_indices(numbers)?;
-        }
-        if self.pieces.len() < pieces {
-            self.pieces = source.unwritten_values(pieces)?;
-        }
-        if self.arrivals.len() < count {
-            self.used = false;
-            self.arrivals = source.unwritten_indices(count)?;
-        }
-        let begins_mut = self.begins.global_mut();
-        let (pieces, arrivals) = (self.pieces.global_mut(), self.arrivals.global_mut());
-        Ok(TileRoom { begins: begins_mut.read_only(), begins_mut, pieces, arrivals, known: self.used })
-    }
+    tile_begins: M::Buffer<u32>,
+    tile_pieces: M::Buffer<T>,
+    tile_arrivals: M::Buffer<u32>,
+    /// Whether a product has been launched without error since the tiles were allocated: the next launch then finds their
+    /// begins filled in and all counts at 0.
+    pub used: bool,
 }
 
 impl<T: Scalar, M: Memory> Workspace<T, M> {
@@ -72,19 +35,11 @@ impl<T: Scalar, M: Memory> Workspace<T, M> {
             products: executor.zeros(0)?,
             interleaved_x: executor.zeros(0)?,
             interleaved_y: executor.zeros(0)?,
-            tiles: TileMemory::new(executor)?,
-            tiles_of_few: TileMemory::new(executor)?,
+            tile_begins: executor.zeros(0)?,
+            tile_pieces: executor.zeros(0)?,
+            tile_arrivals: executor.zeros(0)?,
+            used: false,
         })
-    }
-
-    /// Notes that the launches described last were launched, or recorded, with or without success.
-    pub fn launched(&mut self, succeeded: bool, recorded: bool) {
-        for tiles in [&mut self.tiles, &mut self.tiles_of_few] {
-            if tiles.requested {
-                // A recording may never be played.
-                tiles.used = succeeded && (tiles.used || !recorded);
-            }
-        }
     }
 }
 
@@ -144,8 +99,6 @@ pub(crate) struct TileRoom<T> {
 impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
     /// Room in this workspace, which grows in the executor's memory.
     pub fn new<E: KernelExecutor<Memory = M>>(workspace: &'a mut Workspace<T, M>, executor: &'a E) -> Self {
-        workspace.tiles.requested = false;
-        workspace.tiles_of_few.requested = false;
         Self { workspace, source: executor }
     }
 
@@ -180,24 +133,30 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
     /// # Errors
     /// When memory runs out.
     pub fn tiles(&mut self, count: usize) -> Result<TileRoom<T>, Error> {
-        self.workspace.tiles.room(self.source, count, 2 * count)
+        let workspace = &mut *self.workspace;
+        let numbers = (count + 1) * BEGIN_NUMBERS as usize;
+        if workspace.tile_begins.len() < numbers {
+            workspace.used = false;
+            workspace.tile_begins = self.source.unwritten_indices(numbers)?;
+        }
+        if workspace.tile_pieces.len() < 2 * count {
+            workspace.tile_pieces = self.source.unwritten_values(2 * count)?;
+        }
+        if workspace.tile_arrivals.len() < count {
+            workspace.used = false;
+            workspace.tile_arrivals = self.source.unwritten_indices(count)?;
+        }
+        let begins_mut = workspace.tile_begins.global_mut();
+        let (pieces, arrivals) = (workspace.tile_pieces.global_mut(), workspace.tile_arrivals.global_mut());
+        Ok(TileRoom { begins: begins_mut.read_only(), begins_mut, pieces, arrivals, known: workspace.used })
     }
 
-    /// Room for `count` tiles of a product with a few vectors, at most `vectors`.
-    ///
-    /// # Errors
-    /// When memory runs out.
-    pub fn tiles_of_few(&mut self, count: usize, vectors: usize) -> Result<TileRoom<T>, Error> {
-        self.workspace.tiles_of_few.room(self.source, count, 2 * count * vectors)
-    }
-
-    /// Room for `of_x` elements of X and `of_y` elements of Y; always a multiple of 4, so that they are pairs or quads.
+    /// Room for `of_x` elements of X and `of_y` elements of Y.
     ///
     /// # Errors
     /// When memory runs out.
     pub fn interleaved(&mut self, of_x: usize, of_y: usize) -> Result<(GlobalMut<T>, GlobalMut<T>), Error> {
         let workspace = &mut *self.workspace;
-        let [of_x, of_y] = [of_x, of_y].map(|elements| elements.checked_next_multiple_of(4).unwrap_or(elements));
         if workspace.interleaved_x.len() < of_x {
             workspace.interleaved_x = self.source.unwritten_values(of_x)?;
         }

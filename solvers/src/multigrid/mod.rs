@@ -5,8 +5,8 @@
 //! aggregated by distance-2 independent sets, the same ones on every executor (Kelley & Rajamanickam 2022). The
 //! [near-null-space vectors](NearNullSpace), cut into these aggregates and smoothed, form the prolongation from a coarse
 //! level to a fine one, and its Galerkin product is the matrix of the coarse level. The host inverts the coarsest level
-//! and, on a GPU, analyses the patterns to choose formats. The [cycle](Cycle) over the levels consists of products, passes
-//! over vectors and, on the coarsest level, a product with a dense inverse.
+//! and, on a GPU, analyses samples of the patterns to choose formats. The [cycle](Cycle) over the levels consists of
+//! products, passes over vectors and, on the coarsest level, a product with a dense inverse.
 //!
 //! ```
 //! use host::executor::Cpu;

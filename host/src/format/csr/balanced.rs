@@ -13,7 +13,7 @@ use crate::format::narrow::{StoredAs, Values};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
-use crate::spmv::{Carries, Room, TileRoom, Vectors};
+use crate::spmv::{Carries, Room, Vectors};
 
 /// Makes the same kernel for either width of the row offsets.
 macro_rules! with_offsets {
@@ -114,7 +114,7 @@ fn tile_threads(device: &Device) -> u32 {
 const WAVES_THAT_ARRIVE: u64 = 2;
 
 /// Divides a matrix into tiles of `items` rows and entries.
-pub(super) fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
+fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
     let length = items.into();
     Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
 }
@@ -136,26 +136,6 @@ pub(crate) fn tiled<V: StoredAs<T>, T: Scalar, M: Memory>(
     }
 }
 
-/// Returns the launch that finds the begins of tiles of `threads_per_block` threads.
-pub(super) fn tile_begins<T: Scalar, M: Memory>(
-    matrix: &Csr<T, M>,
-    tiles: &Intervals,
-    tile_room: TileRoom<T>,
-    threads_per_block: u32,
-    device: &Device,
-) -> Launch {
-    let call = with_offsets!(matrix, offsets => CsrTiles {
-        rows: matrix.rows() as u32,
-        tiles: tiles.count as u32,
-        tile_items: tiles.length as u32,
-        most_taken: csr_tiled_arriving::most_taken(threads_per_block),
-        row_offsets: offsets.global(),
-        begins: tile_room.begins_mut,
-        arrivals: tile_room.arrivals,
-    });
-    Launch { grid: device.grid_of(tiles.count + 1), call }
-}
-
 /// Returns a single launch, for few tiles.
 fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
@@ -170,7 +150,16 @@ fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
     let tile_room = room.tiles(tiles.count as usize)?;
     let mut launches = Vec::with_capacity(2);
     if tiles.count > 0 && !tile_room.known {
-        launches.push(tile_begins(matrix, &tiles, tile_room, threads_per_block, device));
+        let call = with_offsets!(matrix, offsets => CsrTiles {
+            rows: matrix.rows() as u32,
+            tiles: tiles.count as u32,
+            tile_items: tiles.length as u32,
+            most_taken: csr_tiled_arriving::most_taken(threads_per_block),
+            row_offsets: offsets.global(),
+            begins: tile_room.begins_mut,
+            arrivals: tile_room.arrivals,
+        });
+        launches.push(Launch { grid: device.grid_of(tiles.count + 1), call });
     }
     let call = with_offsets!(matrix, offsets => CsrTiledArriving {
         row_offsets: offsets.global(),
@@ -239,7 +228,7 @@ fn tiled_with_carries<V: StoredAs<T>, T: Scalar, M: Memory>(
 }
 
 /// Returns a grid with a block per tile.
-pub(super) fn grid_of_tiles<T>(tiles: &Intervals, threads_per_block: u32) -> Grid {
+fn grid_of_tiles<T>(tiles: &Intervals, threads_per_block: u32) -> Grid {
     let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
     Grid { blocks: tiles.count as u32, threads_per_block, shared_bytes }
 }

@@ -4,7 +4,6 @@ pub(crate) mod balanced;
 mod costs;
 #[allow(unsafe_code, reason = "each use says why it holds")]
 mod cpu;
-mod few;
 mod fused;
 pub(crate) mod lanes;
 mod multivector;
@@ -24,6 +23,7 @@ use crate::format::{Offsets, check_shape};
 use crate::memory::{self, Buffer, Memory};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
+use crate::select::pattern::Pattern;
 
 pub use lanes::Lanes;
 pub use strategy::CsrStrategy;
@@ -279,12 +279,7 @@ impl<T: Scalar> Csr<T> {
     /// Returns the row that holds an entry, given by its index in the arrays. O(log rows).
     #[doc(hidden)]
     pub fn row_of(&self, entry: usize) -> usize {
-        let (mut low, mut high) = (0, self.rows);
-        while high - low > 1 {
-            let middle = low.midpoint(high);
-            if self.row_offsets.get(middle) <= entry { low = middle } else { high = middle }
-        }
-        low
+        Pattern::row_of(self, entry)
     }
 
     /// Returns the number of entries of each row.

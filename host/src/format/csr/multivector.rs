@@ -8,7 +8,6 @@ use gpu_kernels::multivector::csr::CsrMultivector;
 use gpu_kernels::multivector::csr_tiled::{self, CsrTiledMultivector};
 
 use super::balanced::with_offsets;
-use super::few;
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Csr;
@@ -61,29 +60,11 @@ fn share_threads(device: &Device) -> u32 {
     device.tuning.threads_per_block().clamp(64, 256)
 }
 
-/// Returns the launches of Y ← α A X + β Y with equal work for all blocks, whatever the lengths of rows.
-///
-/// # Errors
-/// When memory runs out.
-pub(super) fn in_equal_parts<T: Scalar, M: Memory>(
-    matrix: &Csr<T, M>,
-    tiles: &Tiles<T>,
-    room: &mut Room<'_, T, M>,
-    device: &Device,
-) -> Result<Vec<Launch>, Error> {
-    let (shape, vectors) = tiles.vectors();
-    if few::multiplies(shape.vectors) {
-        few::launches(matrix, shape, vectors, room, device)
-    } else {
-        in_shares(matrix, tiles, room, device)
-    }
-}
-
 /// Returns the launches of Y ← α A X + β Y with equal shares of rows and entries for all blocks.
 ///
 /// # Errors
 /// When memory runs out.
-fn in_shares<T: Scalar, M: Memory>(
+pub(super) fn in_shares<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     tiles: &Tiles<T>,
     room: &mut Room<'_, T, M>,

@@ -3,7 +3,7 @@
 use cuda_std::launch::Launch;
 
 use super::lanes::Lanes;
-use super::{balanced, cpu, few, fused, multivector, product, transposed};
+use super::{balanced, cpu, fused, multivector, product, transposed};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -118,10 +118,6 @@ impl strategy::Strategy for Strategy {
 
     fn multiplies_multivectors(self) -> bool {
         true
-    }
-
-    fn multiplies_columns(self, vectors: usize) -> bool {
-        !matches!(self.0, CsrStrategy::Scalar | CsrStrategy::Vector(_)) && few::multiplies(vectors)
     }
 
     fn multiplies_transposed(self) -> bool {
@@ -251,7 +247,7 @@ impl strategy::Strategy for Strategy {
             CsrStrategy::LoadBalanced
             | CsrStrategy::LoadBalancedAtomic
             | CsrStrategy::MergePath
-            | CsrStrategy::Tiled => multivector::in_equal_parts(matrix, tiles, room, device),
+            | CsrStrategy::Tiled => multivector::in_shares(matrix, tiles, room, device),
             CsrStrategy::Automatic => Err(Format::CSR_AUTOMATIC.stands_for_others()),
         }
     }

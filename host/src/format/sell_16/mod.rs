@@ -21,6 +21,7 @@ use crate::format::{Csr, FillLimit, check_shape};
 use crate::memory::{filled, same_bits, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
+use crate::select::pattern::Pattern;
 
 pub(crate) use strategy::Strategy;
 
@@ -83,7 +84,7 @@ pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> Result<u128, Err
 }
 
 /// Returns the number of slots per row of a slice.
-pub(crate) fn sell_16_width<T: Scalar>(matrix: &Csr<T>, slice: usize) -> usize {
+pub(crate) fn sell_16_width(matrix: &impl Pattern, slice: usize) -> usize {
     let mut width = 0;
     for_each_place(matrix, slice, |_, _| width += 1);
     width
@@ -91,15 +92,15 @@ pub(crate) fn sell_16_width<T: Scalar>(matrix: &Csr<T>, slice: usize) -> usize {
 
 /// Calls `visit` with the base of each column of slots of a slice, and the entry of each row there; `usize::MAX` means
 /// none.
-fn for_each_place<T: Scalar>(matrix: &Csr<T>, slice: usize, mut visit: impl FnMut(u32, &[usize; ROWS])) {
+fn for_each_place(matrix: &impl Pattern, slice: usize, mut visit: impl FnMut(u32, &[usize; ROWS])) {
     let first = slice * ROWS;
-    let columns = matrix.column_indices();
-    let column_of = |row: &Range<usize>| if row.is_empty() { u32::MAX } else { columns[row.start] };
-    let mut rows = [const { 0..0 }; ROWS];
+    let mut entries_of = [0; ROWS];
+    let mut columns: [&[u32]; ROWS] = [&[]; ROWS];
     let mut next = [u32::MAX; ROWS];
     for row in 0..ROWS.min(matrix.rows() - first) {
-        rows[row] = matrix.range(first + row);
-        next[row] = column_of(&rows[row]);
+        entries_of[row] = matrix.range(first + row).start;
+        columns[row] = matrix.columns_of_row(first + row);
+        next[row] = columns[row].first().copied().unwrap_or(u32::MAX);
     }
     loop {
         let mut base = u32::MAX;
@@ -112,10 +113,10 @@ fn for_each_place<T: Scalar>(matrix: &Csr<T>, slice: usize, mut visit: impl FnMu
         let mut entries = [usize::MAX; ROWS];
         for (lane, next) in next.iter_mut().enumerate() {
             if *next != u32::MAX && *next - base < NO_ENTRY {
-                let row = &mut rows[lane];
-                entries[lane] = row.start;
-                row.start += 1;
-                *next = column_of(row);
+                entries[lane] = entries_of[lane];
+                entries_of[lane] += 1;
+                columns[lane] = &columns[lane][1..];
+                *next = columns[lane].first().copied().unwrap_or(u32::MAX);
             }
         }
         visit(base, &entries);

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{ROWS as SLICE_ROWS, sell_16_width};
 use crate::error::Error;
-use crate::format::Csr;
 use crate::memory::collect;
 use crate::parallel;
-use crate::real::Scalar;
+use crate::select::pattern::Pattern;
 use crate::select::sample::{Sampling, sample};
 
 /// Slices of SELL-16 compared with those of SELL-P with equally many rows, which are as wide as their longest row.
@@ -33,7 +32,7 @@ impl Widening {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
+    pub(crate) fn new(matrix: &impl Pattern, sampling: Sampling) -> Result<Self, Error> {
         let looked_at = collect(Self::slices_looked_at(matrix, sampling))?;
         let widths = |number: usize| {
             let slice = looked_at[number];
@@ -48,10 +47,10 @@ impl Widening {
     }
 
     /// The slices that are sampled.
-    pub(crate) fn slices_looked_at<T: Scalar>(
-        matrix: &Csr<T>,
+    pub(crate) fn slices_looked_at<P: Pattern>(
+        matrix: &P,
         sampling: Sampling,
-    ) -> impl ExactSizeIterator<Item = usize> + use<T> {
+    ) -> impl ExactSizeIterator<Item = usize> + use<P> {
         sample(matrix.rows().div_ceil(SLICE_ROWS), matrix.nnz(), sampling)
     }
 
@@ -69,7 +68,7 @@ impl Widening {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{FillLimit, Sell16};
+    use crate::format::{Csr, FillLimit, Sell16};
     use crate::select::lengths::pass;
 
     /// Rows with entries in the columns `row * distance`.

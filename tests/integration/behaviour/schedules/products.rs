@@ -90,8 +90,8 @@ pub fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, schedule: u
     results
 }
 
-/// Multiplies enough column-major vectors to be rearranged first, few and enough row-major ones for a lane to have two,
-/// and few of which only X is rearranged: each of X is x, and each of Y is y.
+/// Multiplies enough column-major vectors to be rearranged first, and enough row-major ones for a lane to have two:
+/// each of X is x, and each of Y is y.
 fn multiply_many<T: Scalar>(
     executor: &Emulated,
     matrix: &Csr<T>,
@@ -102,9 +102,7 @@ fn multiply_many<T: Scalar>(
 ) {
     for format in [Format::CSR_SCALAR, Format::CSR_TILED] {
         let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
-        for (vectors, layout) in
-            [(9, Layout::ColumnMajor), (16, Layout::RowMajor), (2, Layout::RowMajor), (4, Layout::ColumnMajor)]
-        {
+        for (vectors, layout) in [(9, Layout::ColumnMajor), (16, Layout::RowMajor)] {
             let shape = Multivector { vectors, layout };
             let all = |one: &[T]| match layout {
                 Layout::ColumnMajor => one.repeat(vectors),
