@@ -395,10 +395,7 @@ fn check_multigrid<T: Scalar>(gpu: &Cuda) {
     check_transposes_there::<T, _>(gpu);
     let first = check_levels::<T, _>(gpu);
     assert!((0..10).all(|_| check_levels::<T, _>(gpu) == first));
-    println!(
-        "- transposes and levels of multigrid, {}: equal to equal to those of the CPU, the same bits every time",
-        T::NAME
-    );
+    println!("- transposes and levels of multigrid, {}: equal to those of the CPU, the same bits every time", T::NAME);
 }
 
 /// Products of two sparse matrices.

@@ -7,7 +7,7 @@ use std::fs;
 use warp_spmv::distributed::{
     self, Communicator, Ranges, renumber_elements, renumbered, renumbered_ranges, restore_elements,
 };
-use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::executor::{Cpu, Executor, Reference};
 use warp_spmv::format::{FillLimit, HybSplit, Matrix, Offsets};
 use warp_spmv::io::{self, MatrixMarketOptions, ReadOptions, Symmetry};
 use warp_spmv::select::{Analysis, Measure, Sampling, Selection};
@@ -160,22 +160,6 @@ fn conversions_and_products() {
             }
         }
     }
-}
-
-#[test]
-fn rows_without_room_for_their_products_are_counted() {
-    let _turn = Turn::wait();
-    let (emulated, matrix) = (Emulated::new(1), generated("stencil:5:70x65"));
-    let expected = sparse_product::multiply(&matrix, &matrix).unwrap();
-    each_refused(
-        "a sparse product by kernels",
-        || (),
-        |()| {
-            let product = SparseProduct::new(&emulated, &matrix, &matrix)?;
-            assert!(*product.matrix() == expected);
-            Ok::<_, warp_spmv::Error>(())
-        },
-    );
 }
 
 #[test]

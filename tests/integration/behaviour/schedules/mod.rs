@@ -11,7 +11,7 @@ use warp_spmv::executor::Emulated;
 use warp_spmv::format::FillLimit;
 use warp_spmv::{Complex, Format, Plan, Real, Scalar};
 
-use self::others::{add_with_sum, look_at_numbers, mix, precondition, refine_once, run_others};
+use self::others::{add_with_sum, analyse, estimate, look_at_numbers, mix, precondition, refine_once, run_others};
 use self::products::{
     convert_long_row, convert_otherwise, matrices, multiply_all, multiply_blocks, multiply_few_and_many_rows,
     multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_sparse, multiply_transposes, multiply_wide,
@@ -134,6 +134,7 @@ fn solve<T: Real>(emulator: &Emulated) -> Results {
     add_with_sum::<T>(emulator);
     let mut results = precondition::<T>(emulator);
     results.extend(multiply_fused::<T>(emulator));
+    results.insert("a spectrum".into(), estimate::<T>(emulator).to_vec());
     results
 }
 
@@ -179,6 +180,7 @@ fn every_kernel_is_right_under_many_schedules() {
     let all_schedules = schedule_count();
     let others = |emulator: &Emulated| {
         refine_once(emulator);
+        analyse(emulator);
         let mut results = run_others(emulator);
         results.extend(solve::<f32>(emulator));
         results

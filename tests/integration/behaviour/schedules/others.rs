@@ -8,9 +8,10 @@ use host::occupied_rows::{AddOperands, AddToRows, OccupiedRows};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::Matrix;
 use warp_spmv::memory::Buffer;
+use warp_spmv::select::Analysis;
 use warp_spmv::solver::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::solver::preconditioner::Preconditioner;
-use warp_spmv::solver::{Cg, Operator, Outcome};
+use warp_spmv::solver::{Cg, Operator, Outcome, SpectralBounds};
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, PartialSums, Plan, PlanOptions, Real, Scalar, ValueStorage};
 
@@ -34,6 +35,22 @@ pub fn precondition<T: Real>(executor: &Emulated) -> Results {
         }
     }
     results
+}
+
+/// Estimates a spectrum, starting from pseudo-random numbers.
+pub fn estimate<T: Real>(executor: &Emulated) -> [u64; 2] {
+    let matrix = dominant::<T>(70, 3, true);
+    let mut plan = Plan::with_format(executor, matrix, Format::CSR_SCALAR).unwrap();
+    let bounds = SpectralBounds::estimate(executor, &mut plan, None, 4).unwrap();
+    assert!(0.0 < bounds.smallest && bounds.smallest < bounds.largest, "{bounds:?}");
+    [bounds.smallest.to_bits(), bounds.largest.to_bits()]
+}
+
+/// Analyses a matrix with more entries than are copied as a whole.
+pub fn analyse(executor: &Emulated) {
+    let matrix = with_rows::<f32>(9000, &[2000; 70], &mut Numbers::new(38));
+    let expected = Analysis { clusters: None, narrow: None, ..Analysis::new(&matrix).unwrap() };
+    assert_eq!(Analysis::in_memory(executor, &matrix).unwrap(), expected);
 }
 
 /// Kernels that pass from one precision to the other.
