@@ -129,7 +129,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
                 arrays => arrays?,
             };
             let to = (columns.global_mut(), values.global_mut());
-            // SAFETY: the rows have at most as many products as the class allows, for which there is room.
+            // SAFETY: the rows have at most the products that the class allows, and room for them.
             unsafe { self.compute_rows(class, (count, rows), None, to, lengths.global_mut()) }?;
             computed.push(Computed { class, columns, values });
             Ok(())
