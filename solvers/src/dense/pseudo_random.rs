@@ -64,6 +64,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no lanes")]
     fn kernels_write_the_numbers_of_the_host() {
         check::<f64>();
         check::<f32>();
