@@ -276,8 +276,9 @@ impl<T: Scalar, E: Executor> Search<'_, T, E> {
             let (rows, columns) = (x.rows(), x.columns());
             let (first, all_rows) = place_of_part(&*self.operator);
             let mut numbers = with_capacity(rows * columns)?;
+            let cpu = Cpu::new();
             for column in 0..columns {
-                numbers.extend(Cpu::new().run::<PseudoRandom<T>>((column * all_rows + first, rows))?);
+                numbers.extend(cpu.run::<PseudoRandom<T>>((column * all_rows + first, rows))?);
             }
             let array = self.space.executor().upload(numbers)?;
             self.block = Multicolumn::from_array(array, rows, columns)?;

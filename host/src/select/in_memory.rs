@@ -21,8 +21,8 @@ use crate::real::Scalar;
 const FEW: usize = 1 << 17;
 
 impl Analysis {
-    /// [`new`](Self::new) for a matrix in an executor's memory. On a GPU the host receives the row offsets, and only those
-    /// columns that are sampled; [`clusters`](Self::clusters) and [`narrow`](Self::narrow) are unknown.
+    /// [`new`](Self::new) for a matrix in an executor's memory. On a GPU the host receives the row offsets and, of a large
+    /// pattern, only those columns that are sampled; [`clusters`](Self::clusters) and [`narrow`](Self::narrow) are unknown.
     ///
     /// # Errors
     /// When the matrix belongs to another executor, memory runs out, or the device fails.
@@ -38,10 +38,10 @@ impl<T: Scalar> Operation for Analyse<T> {
     type Output<M: Memory> = Analysis;
 
     fn by_kernels<K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Analysis, Error> {
-        if matrix.nnz() <= FEW {
+        let parts = if matrix.nnz() > FEW { parts(executor, matrix)? } else { None };
+        let Some(parts) = parts else {
             return Analysis::of_pattern(&matrix.pattern_to_host(executor)?, Sampling::Part);
-        }
-        let parts = parts(executor, matrix)?;
+        };
         let count = || number_of_diagonals(executor, matrix);
         let diagonals = Diagonals::new::<T>(&parts, Sampling::Part, count)?;
         Ok(Analysis { diagonals, ..Analysis::without_diagonals::<T>(&parts, Sampling::Part)? })
@@ -52,8 +52,8 @@ impl<T: Scalar> Operation for Analyse<T> {
     }
 }
 
-/// Returns the parts of the pattern that are sampled.
-fn parts<T: Scalar, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Parts, Error> {
+/// Returns the parts of the pattern that are sampled; `None` if they are most of it, as block rows of long rows may be.
+fn parts<T: Scalar, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Option<Parts>, Error> {
     let row_offsets = matrix.row_offsets().to_host(executor)?;
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let none = Parts { rows, columns, row_offsets, ranges: vec![], places: vec![], gathered: vec![] };
@@ -64,8 +64,11 @@ fn parts<T: Scalar, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>)
         places.push(place);
         place += range.len();
     }
+    if place > matrix.nnz() / 2 {
+        return Ok(None);
+    }
     let gathered = download_ranges(executor, matrix.column_indices(), &ranges)?;
-    Ok(Parts { ranges, places, gathered, ..none })
+    Ok(Some(Parts { ranges, places, gathered, ..none }))
 }
 
 /// Returns the ranges of entries that an analysis by samples reads, apart from each other and in order.

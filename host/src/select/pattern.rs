@@ -89,7 +89,7 @@ impl Pattern for Parts {
         &self.row_offsets
     }
 
-    /// None if they are not all in one of the ranges.
+    /// Empty if they are not all in one of the ranges.
     fn columns_of(&self, entries: Range<usize>) -> &[u32] {
         let number = self.ranges.partition_point(|range| range.start <= entries.start).wrapping_sub(1);
         match self.ranges.get(number) {
@@ -97,7 +97,10 @@ impl Pattern for Parts {
                 let begin = self.places[number] + (entries.start - range.start);
                 &self.gathered[begin..begin + entries.len()]
             }
-            _ => &[],
+            _ => {
+                debug_assert!(entries.is_empty(), "entries {entries:?} are not among the sampled ones");
+                &[]
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 //! Rows of C are classified by their number of products, or by the number of columns of B if that is smaller. Each row
 //! in progress has a hash table in shared memory, whose number of slots is a power of two given by the class.
 //!
-//! Rows of the smallest classes are computed at once, in an array where each has room for all its products. The entries
-//! of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
+//! Rows of the smallest classes are computed at once, in an array where each has room for the most columns that its class
+//! allows. The entries of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
 //! classified by their own lengths and computed there. Rows that fit into no table, and long ones if B does not have too
 //! many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
 //! together. Only the number of entries and the numbers of rows per class are copied to the host.
@@ -38,13 +38,16 @@ const MOST_COLUMNS_OF_BITS: u32 = 1 << 19;
 /// The class from which on rows are so long that each is given a block of the maximum size.
 const HUGE_CLASS: u32 = 16;
 
-/// The largest class of rows that are computed before their lengths are known, of at most 224 products. In longer rows
+/// The largest class of rows that are computed before their lengths are known, of at most 224 products or columns of B. In longer rows
 /// more products usually have the same column, and a table for their number would be much larger than for their length.
 const LAST_SMALL_CLASS: u32 = 8;
 
-/// Maximum number of bytes for the rows that are computed before their lengths are known. Those that do not fit are
-/// counted, as they are if memory runs out.
+/// Maximum number of bytes for the rows that are computed before their lengths are known. Rows that do not fit are
+/// counted first, as all are when an allocation fails.
 pub(super) const MOST_TEMPORARY_BYTES: u64 = 16 << 30;
+
+/// Maximum number of columns in the arrays for the rows of a class: kernels index them with 32 bits.
+const MOST_TEMPORARY_COLUMNS: u64 = 1 << 31;
 
 /// C = A B, with at most `most_temporary` bytes for rows that are computed before their lengths are known.
 ///
@@ -57,7 +60,7 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
     most_temporary: u64,
 ) -> Result<Csr<T, K::Memory>, Error> {
     let repeats = queue_columns_ascend(executor, right, 1)?;
-    let begun = match (left.row_offsets(), right.row_offsets()) {
+    let mut begun = match (left.row_offsets(), right.row_offsets()) {
         (Offsets::Narrow(of_left), Offsets::Narrow(of_right)) => {
             Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(most_temporary)
         }
@@ -70,7 +73,14 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
     let offsets = scan.offsets(1)?;
     let stored = scan.total() as usize;
     drop(scan);
-    let (mut columns, mut values) = (executor.unwritten(stored)?, executor.unwritten(stored)?);
+    let arrays = || Ok::<_, Error>((executor.unwritten(stored)?, executor.unwritten(stored)?));
+    let (mut columns, mut values) = match arrays() {
+        Err(Error::OutOfMemory { .. }) if !begun.computed.is_empty() => {
+            begun.forget_all();
+            arrays()?
+        }
+        arrays => arrays?,
+    };
     match (left.row_offsets(), right.row_offsets(), &offsets) {
         (Offsets::Narrow(of_left), Offsets::Narrow(of_right), Offsets::Narrow(own)) => {
             let sides = Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats);
@@ -97,6 +107,14 @@ struct Begun<T: Scalar, K: KernelExecutor> {
     computed: Vec<Computed<T, K>>,
 }
 
+impl<T: Scalar, K: KernelExecutor> Begun<T, K> {
+    /// Frees the memory of the computed rows, whose lengths stay valid: they are computed again.
+    fn forget_all(&mut self) {
+        self.computed.clear();
+        self.last_computed = FIRST_CLASS - 1;
+    }
+}
+
 /// The rows of a class, in the order of their numbers, each with room for [`most_products`].
 struct Computed<T: Scalar, K: KernelExecutor> {
     class: u32,
@@ -121,7 +139,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             let arrays = executor.unwritten(room).and_then(|columns| Ok((columns, executor.unwritten(room)?)));
             let (mut columns, mut values) = match arrays {
                 Err(Error::OutOfMemory { .. }) => {
-                    // The lengths of those computed so far, which are of larger classes, remain.
+                    // Rows computed so far are of larger classes; their lengths stay valid.
                     computed.clear();
                     last_computed = class - 1;
                     return self.count(class, (count, rows), lengths.global_mut());
@@ -129,7 +147,8 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
                 arrays => arrays?,
             };
             let to = (columns.global_mut(), values.global_mut());
-            // SAFETY: the rows have at most the products that the class allows, and room for them.
+            // SAFETY: the rows have at most as many columns as the class allows, there is room for them, and their places
+            // fit 32 bits.
             unsafe { self.compute_rows(class, (count, rows), None, to, lengths.global_mut()) }?;
             computed.push(Computed { class, columns, values });
             Ok(())
@@ -215,8 +234,9 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let last = LAST_SMALL_CLASS.min(self.tables_of_rows().last_class(self.executor.device()));
         let mut bytes = 0;
         let fits = |&class: &u32| {
+            let columns = u64::from(order.count(class)) * u64::from(most_products(class));
             bytes += u64::from(order.count(class)) * bytes_of_row::<T>(class);
-            bytes <= most_temporary
+            bytes <= most_temporary && columns <= MOST_TEMPORARY_COLUMNS
         };
         (FIRST_CLASS..=last).take_while(fits).last().unwrap_or(FIRST_CLASS - 1)
     }

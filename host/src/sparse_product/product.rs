@@ -53,9 +53,10 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
     }
 
     /// Maximum number of bytes of the executor's memory that [`new`](Self::new) needs besides the matrices and, on a
-    /// CPU, another copy of the columns of C. It depends only on the shapes and the type, not on the products. On a GPU,
-    /// it is some 50 bytes per row, and the larger of two amounts: for short rows, 224 columns and values per row, at
-    /// most 16 GiB, and less if memory runs out; for long rows up to 512 MiB. On a CPU, it is a number and a bit per column and thread.
+    /// CPU, another copy of the columns of C. It depends only on the shapes and the type, not on the products. On a CPU, it
+    /// is a number and a bit per column and thread. On a GPU, it is some 50 bytes per row; and 224 columns and values per
+    /// row, at most 16 GiB, or 512 MiB for long rows, whichever is more. If there is less memory, short rows are computed in
+    /// two passes, which do not need it.
     pub fn workspace_bytes<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> u64 {
         if executor.device().has_kernels() {
             by_kernels::workspace_bytes::<T>(executor.device(), left.rows(), right.rows(), right.columns())

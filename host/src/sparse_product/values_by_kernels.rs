@@ -21,8 +21,8 @@ use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Element};
 use crate::real::Scalar;
 
-/// The largest class of rows whose columns are searched, of at most 96 entries: a search has up to seven steps there, and
-/// a hash table would take longer to fill.
+/// The largest class of rows whose columns are searched, of at most 96 entries. That is up to three times as fast as a hash
+/// table if rows of B are short; with 21 entries each, it takes 1.7 times as long.
 const LAST_SHORT_CLASS: u32 = 7;
 
 /// Computes the values of a product with a known pattern. Sorts its rows into `order` unless they are.

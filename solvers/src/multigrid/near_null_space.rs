@@ -11,7 +11,7 @@ use super::start::ConstantVectors;
 
 /// Vectors that the matrix nearly annihilates, such as constants for a diffusion, or rigid body modes for elasticity:
 /// coarse levels represent them exactly.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct NearNullSpace<T> {
     vectors: usize,
     rows: usize,
@@ -111,6 +111,12 @@ impl<T: Scalar> NearNullSpace<T> {
         self.vectors
     }
 
+    /// Returns an element, by its index in the array by rows.
+    fn element(&self, place: usize) -> T {
+        let is_one = place / self.vectors % self.vectors == place % self.vectors;
+        self.elements.as_ref().map_or(if is_one { T::ONE } else { T::ZERO }, |elements| elements[place])
+    }
+
     /// Returns the vectors in 64 bits in an executor's memory.
     pub(super) fn widened<E: Executor>(&self, executor: &E) -> Result<Vectors<T::Wide, E::Memory>, Error> {
         let elements = match &self.elements {
@@ -121,6 +127,14 @@ impl<T: Scalar> NearNullSpace<T> {
             },
         };
         Ok(Vectors { count: self.vectors, elements })
+    }
+}
+
+/// Compares the vectors, however they were made.
+impl<T: Scalar> PartialEq for NearNullSpace<T> {
+    fn eq(&self, other: &Self) -> bool {
+        let same_size = (self.rows, self.vectors) == (other.rows, other.vectors);
+        same_size && (0..self.rows * self.vectors).all(|place| self.element(place) == other.element(place))
     }
 }
 
@@ -172,8 +186,11 @@ mod tests {
         let uneven = NearNullSpace::rigid_body_modes(2, &[1.0]);
         assert_eq!(error(uneven), "the array of coordinates has length 1, expected 0");
         let vectors = NearNullSpace::new(2, 2, &[1.0, 2.0, 3.0, 4.0]).unwrap();
-        assert_eq!(vectors.elements.unwrap(), [1.0, 3.0, 2.0, 4.0]);
-        let constants = NearNullSpace::<f32>::constants(4, 2).unwrap().widened(&Cpu::new()).unwrap();
-        assert_eq!(constants.elements, [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
+        assert_eq!(vectors.elements.as_deref(), Some(&[1.0, 3.0, 2.0, 4.0][..]));
+        let constants = NearNullSpace::<f32>::constants(4, 2).unwrap();
+        assert_eq!(constants, NearNullSpace::new(4, 2, &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]).unwrap());
+        assert_ne!(constants, NearNullSpace::new(4, 2, &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 2.0]).unwrap());
+        let elements = constants.widened(&Cpu::new()).unwrap().elements;
+        assert_eq!(elements, [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
     }
 }

@@ -19,7 +19,8 @@ use crate::multigrid::MultigridReport;
 pub struct PreconditionerOptions {
     /// The format of the matrices that polynomials, sweeps and multigrid multiply with. By default CSR, which makes the
     /// preconditioner independent of the number of threads; multigrid uses [`Format::Auto`] on a GPU: the format predicted
-    /// to be fastest on the device, or on the current number of CPU threads. None is measured, and no user file is read.
+    /// to be fastest on the device, or on the current number of CPU threads. None is measured, and no user file is read;
+    /// multigrid does not consider clustered formats on a GPU, whose analysis takes the whole pattern on the host.
     pub format: Option<Format>,
     /// How these matrices store their values. M is an approximation that values of half the bytes hardly make worse. They
     /// speed up memory-bound formats, which CSR on a GPU is not.
@@ -94,8 +95,8 @@ pub(crate) fn plan_of<T: Scalar, E: Executor>(
     }
 }
 
-/// [`plan_of`] for a matrix in the executor's memory, which is analysed there, without parts of rows that share columns: on
-/// a GPU, the host receives samples of the pattern.
+/// [`plan_of`] for a matrix in the executor's memory. On a GPU, it is analysed there without its
+/// [clusters](Analysis::clusters), and the host receives samples of the pattern.
 ///
 /// # Errors
 /// As for [`plan_of`].
