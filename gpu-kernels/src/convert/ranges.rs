@@ -7,8 +7,8 @@ use cuda_std::{Global, GlobalMut, kernel};
 /// Copies ranges of an array to consecutive positions; a warp for each range.
 ///
 /// # Safety
-/// There are `ranges` ranges of `array`: `begins` has the first element of each, and `places` where it goes, and one
-/// element more, the length of `gathered`, which never decrease. Blocks are made of whole warps.
+/// There are `ranges` ranges of `array`: `begins` has the first element of each. `places`, which never decreases, says
+/// where each goes, and ends with the length of `gathered`. Blocks are made of whole warps.
 #[kernel]
 pub unsafe fn gather_ranges(
     /// Number of ranges.

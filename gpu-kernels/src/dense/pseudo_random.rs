@@ -3,8 +3,8 @@
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{GlobalMut, GpuFloat, kernel};
 
-/// The number at index `place` of a fixed sequence of pseudo-random numbers from −1 to 1 (splitmix64: Steele, Lea & Flood
-/// 2014, §5).
+/// The number at index `place` of a fixed sequence of pseudo-random numbers from −1 to 1 (splitmix64: Steele, Lea &
+/// Flood 2014, §5).
 #[inline(always)]
 pub fn pseudo_random_number(place: u64) -> f64 {
     let mut bits = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

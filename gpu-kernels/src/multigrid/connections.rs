@@ -153,12 +153,13 @@ struct Squares {
 }
 
 impl Squares {
-    /// Whether an entry of a node's row is a strong connection, or its mirror image is: rounding makes a Galerkin product
-    /// slightly unsymmetric, and connections that are strong in one direction only would take a transposition.
+    /// Whether an entry of a node's row is a strong connection, or its mirror image is: rounding makes a Galerkin
+    /// product slightly unsymmetric, and connections that are strong in one direction only would require a
+    /// transposition.
     ///
     /// # Safety
-    /// The entry exists, and so do the rows of its row and its column, with their largest squares if the threshold is above
-    /// 0.
+    /// The entry exists, and so do the rows with the numbers of its row and of its column, with their largest squares
+    /// if the threshold is above 0.
     #[inline(always)]
     unsafe fn is_strong(self, node: u32, entry: u64) -> bool {
         let (other, square) = (self.columns.load(entry), self.squares.load(entry));
@@ -175,8 +176,8 @@ impl Squares {
         is_strong(square) || is_strong(self.square_at(other, node))
     }
 
-    /// The square of the entry in a row and a column; 0 if there is none, or if the row is not sorted and the search misses
-    /// it.
+    /// The square of the entry in a row and a column; 0 if there is none, or if the row is not sorted and the search
+    /// misses it.
     ///
     /// # Safety
     /// The row exists.

@@ -28,8 +28,8 @@ pub const fn elements_at_once(vectors: u32) -> u32 {
     1 << shift(vectors)
 }
 
-/// Stride between vectors in shared memory: lanes that read a few neighbouring elements of each do not conflict in a
-/// bank.
+/// Stride between vectors in shared memory: lanes that read a few neighbouring elements of each hardly conflict in a
+/// bank, and not at all if the number of vectors is a power of two.
 const fn pitch(vectors: u32) -> u32 {
     elements_at_once(vectors) + if 1 < vectors && vectors < WARP_LANES { WARP_LANES / vectors } else { 1 }
 }

@@ -1,7 +1,8 @@
 //! The products of a row, in the order in which a team adds them up.
 //!
-//! The team takes the entries of A in order. The products of one entry with a row of B have different columns unless
-//! that row repeats one, so no two lanes access the same sum before the team's next barrier.
+//! The team takes the entries of A in order. The products of one entry with a row of B have distinct columns, so no two
+//! lanes access the same sum before the team's next barrier; where that row repeats a column, they [take
+//! turns](in_turns).
 
 use cuda_std::warp::{lane_id, warp_match_any_32, warp_shuffle_idx, warp_vote_any};
 use cuda_std::{Global, GpuScalar};

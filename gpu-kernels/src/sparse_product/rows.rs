@@ -22,9 +22,9 @@ use crate::Offset;
 /// are `count` rows of it, each with fewer different columns in the product than `slots`; `lengths` has an element for
 /// each row of the left matrix. If the only element of `repeats` is 0, no row of the right matrix has a column twice.
 /// `columns` and `values` have room for each row where it begins: `stride` entries, or as many as it has different
-/// columns if `stride` is 0, when `offsets` has an element for each row. `lanes` is a power of two from 4 to 32; blocks
-/// are made of whole warps; `slots` is a power of two and at least 32. Each team of `lanes` threads has shared memory
-/// for [`slots_apart`] times two columns and a value.
+/// columns if `stride` is 0, when `offsets` has an element for each row; `count` times `stride` fits 32 bits. `lanes`
+/// is a power of two from 4 to 32; blocks are made of whole warps; `slots` is a power of two and at least 32. Each team
+/// of `lanes` threads has shared memory for [`slots_apart`] times two columns and a value.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_rows<T: GpuScalar, O: Offset>(
     /// Number of rows to compute.
@@ -112,8 +112,8 @@ pub unsafe fn product_rows<T: GpuScalar, O: Offset>(
 ///
 /// # Safety
 /// `rows` are `count` rows of the product, whose `offsets` are those of a valid matrix with `columns` and `values`;
-/// each has at most `stride` entries, for which `from_columns` and `from_values` have elements. `lanes` is a power of two
-/// up to 32; blocks are made of whole warps.
+/// each has at most `stride` entries, for which `from_columns` and `from_values` have elements. `lanes` is a power of
+/// two up to 32; blocks are made of whole warps.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_compact<T: GpuScalar, O: Offset>(
     /// Number of rows to copy.

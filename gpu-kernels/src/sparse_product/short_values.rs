@@ -1,8 +1,8 @@
-//! The values of the short rows of a product, whose columns are searched in shared memory.
+//! The values of the short rows of a product, whose columns are found by binary search in shared memory.
 //!
 //! One row of the product per team of lanes, which copies the row's columns, already sorted, and keeps a sum for each.
-//! A short list is searched about as fast as a hash table. Nothing is inserted, and it takes less of the shared memory,
-//! so that more warps wait for entries of B at a time.
+//! A search takes a few more steps than a hash table does. But nothing is inserted, and a list takes less of the shared
+//! memory, so that more warps wait for entries of B at a time.
 
 use cuda_std::shared::Shared;
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};

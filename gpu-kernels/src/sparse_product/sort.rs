@@ -68,7 +68,7 @@ registers!(
     merged 0 4, 1 5, 2 6, 3 7, 0 2, 1 3, 4 6, 5 7, 0 1, 2 3, 4 5, 6 7
 );
 
-/// Sorts different columns by a team of lanes: in registers if each lane holds at most 8.
+/// Sorts distinct columns by a team of lanes: in registers if each lane holds at most 8.
 ///
 /// # Safety
 /// The whole team, at most a warp, calls it after a barrier; it passes another before it returns. There is room for the
@@ -129,7 +129,7 @@ unsafe fn sort_in_registers<R: Registers>(team: Team, columns: Shared<u32>, coun
     team.sync();
 }
 
-/// The smaller of the own columns and those that another lane sends; the larger ones on lanes with the bit `upper`.
+/// Keeps the smaller of each own column and the one that another lane sends; the larger on lanes with the bit `upper`.
 ///
 /// # Safety
 /// The whole team calls it.
