@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::memory::{collect, reserve, same_bits, zeros};
 use crate::parallel;
 use crate::real::Scalar;
+use crate::select::pattern::Pattern;
 
 /// Work that is compiled for each block size.
 pub(crate) trait BlockVisitor {
@@ -132,14 +133,14 @@ pub(super) fn block_row_lengths<T: Scalar>(matrix: &Csr<T>, size: BlockSize) -> 
 ///
 /// # Errors
 /// When memory runs out.
-pub(crate) fn block_columns<T: Scalar>(
-    matrix: &Csr<T>,
+pub(crate) fn block_columns(
+    matrix: &impl Pattern,
     size: BlockSize,
     block_row: usize,
     block_columns: &mut Vec<u32>,
 ) -> Result<(), Error> {
     let rows = rows_of_block(matrix.rows(), size, block_row);
-    block_columns_of(rows.map(|row| &matrix.column_indices()[matrix.range(row)]), size, block_columns)
+    block_columns_of(rows.map(|row| matrix.columns_of_row(row)), size, block_columns)
 }
 
 /// Collects the block columns in which rows with these columns have entries, in order.
@@ -216,7 +217,7 @@ impl<'a, T: Scalar> Writer<'a, T> {
         mut place: impl FnMut(usize, u32) -> StoredBlock,
     ) -> Result<usize, Error> {
         let Self { matrix, size, block_columns, blocks } = self;
-        self::block_columns(matrix, *size, block_row, block_columns)?;
+        self::block_columns(*matrix, *size, block_row, block_columns)?;
         let [height, width] = [size.rows(), size.columns()];
         let word_length = word_length::<T>(size.places() as u32) as usize;
         let place = |(number, &block_column): (usize, &u32)| place(number, block_column * width as u32);

@@ -49,7 +49,7 @@ pub(crate) use bcsr::bcsr_bytes_of;
 pub use bellpack::{Bellpack, BellpackStrategy, PartitionRows};
 pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub use block::BlockSize;
-pub(crate) use block::{BlockVisitor, block_columns_of, rows_of_block};
+pub(crate) use block::{BlockVisitor, block_columns, block_columns_of, rows_of_block};
 pub use catalogue::Format;
 pub use check::check_indices;
 #[doc(hidden)]

@@ -151,8 +151,7 @@ impl Analysis {
 
 /// The bytes of the matrix in CSR.
 fn csr_bytes<T>(matrix: &impl Pattern) -> u128 {
-    let of_offsets = matrix.row_offsets().width() as u128 * (matrix.rows() as u128 + 1);
-    of_offsets + matrix.nnz() as u128 * (size_of::<u32>() + size_of::<T>()) as u128
+    matrix.row_offsets().bytes() + matrix.nnz() as u128 * (size_of::<u32>() + size_of::<T>()) as u128
 }
 
 /// Consecutive values per sample.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Pattern;
 use super::sample::{Sampling, places};
 use crate::error::Error;
-use crate::format::{BlockSize, block_columns_of, rows_of_block};
+use crate::format::{BlockSize, block_columns, block_columns_of, rows_of_block};
 use crate::memory::{collect, filled, with_capacity};
 use crate::parallel;
 
@@ -82,8 +82,7 @@ impl Drawn {
         let Self { block_row, entries, draws, column } = self;
         let seen = |blocks: usize, whole: bool| Seen { blocks: blocks as u32, entries, draws, whole };
         let Some(column) = column.filter(|_| entries > LONG) else {
-            let rows = rows_of_block(matrix.rows(), size, block_row);
-            block_columns_of(rows.map(|row| matrix.columns_of_row(row)), size, scratch)?;
+            block_columns(matrix, size, block_row, scratch)?;
             return Ok(seen(scratch.len(), true));
         };
         let width = matrix.columns().div_ceil(entries.div_ceil(LONG)).next_multiple_of(size.columns());
