@@ -112,6 +112,13 @@ impl Ranges {
         }
         communicator.reduce(&mut begins, u64::max)?;
         let heaviest = parts.iter().map(|part| part[2]).max().unwrap_or(0);
+        Self::aligned(begins, total, heaviest)
+    }
+
+    /// Creates ranges whose starts are moved to multiples of [`ALIGNMENT`] if that moves few of the `total` entries; a row has
+    /// at most `heaviest`.
+    pub(crate) fn aligned(mut begins: Vec<u64>, total: u64, heaviest: u64) -> Result<Self, Error> {
+        let ranks = begins.len().saturating_sub(1);
         if heaviest.saturating_mul(ALIGNMENT * MOST_MOVED) <= total / ranks.max(1) as u64 {
             for begin in &mut begins[..ranks] {
                 *begin = (*begin + ALIGNMENT / 2) / ALIGNMENT * ALIGNMENT;

@@ -99,14 +99,20 @@ impl Ranges {
         // As in `balanced`, a row counts as one additional entry.
         let weight = |columns: &[u32]| columns.len() as u64 + 1;
         let weights = parallel::map(blocks.count(), 1, &|block| {
-            let mut sum = 0;
-            source.visit(blocks.of(block), &mut |columns| sum += weight(columns)).map(|()| sum)
+            let (mut sum, mut heaviest) = (0, 0);
+            let mut add = |columns: &[u32]| {
+                sum += weight(columns);
+                heaviest = weight(columns).max(heaviest);
+            };
+            source.visit(blocks.of(block), &mut add).map(|()| (sum, heaviest))
         })?;
         let mut before = with_capacity(blocks.count() + 1)?;
-        let mut total = 0;
-        for weight in weights {
+        let (mut total, mut heaviest) = (0, 0);
+        for of_block in weights {
+            let (sum, heaviest_of_block) = of_block?;
             before.push(total);
-            total += weight?;
+            total += sum;
+            heaviest = heaviest_of_block.max(heaviest);
         }
         before.push(total);
         let share =
@@ -151,7 +157,7 @@ impl Ranges {
                 // Every such share is included.
                 begins.push(begins_of_shares[shares.partition_point(|&other| other < share(rank, ranks))]);
             }
-            all.push(Self::try_new(begins)?);
+            all.push(Self::aligned(begins, total, heaviest)?);
         }
         Ok(all)
     }
@@ -193,7 +199,10 @@ pub(crate) mod tests {
     #[test]
     fn ranges_are_those_of_all_lengths() {
         let uneven: Vec<usize> = (0..40).map(|row| row * row % 23).collect();
-        for lengths in [&[][..], &[0; 5], &[100, 0, 0, 1], &[1, 0, 0, 100], &[3; 50], &[0, 50, 2, 2, 9], &uneven] {
+        // Long enough for ranges that begin at multiples of 24.
+        let long: Vec<usize> = (0..30_001).map(|row| row % 3).collect();
+        for lengths in [&[][..], &[0; 5], &[100, 0, 0, 1], &[1, 0, 0, 100], &[3; 50], &[0, 50, 2, 2, 9], &uneven, &long]
+        {
             let matrix = with_lengths(lengths);
             let ranks = [7, 1, 2, 4, 3, 100];
             let expected = ranks.map(|ranks| Ranges::balanced(lengths.iter().copied(), ranks).unwrap());

@@ -42,16 +42,18 @@ pub trait SumsInMemory<E: Executor>: Send {
     /// Returns the number of ranks, at most [`MOST_RANKS`].
     fn ranks(&self) -> usize;
 
-    /// Returns the array for this rank's next sums, starting at element [`FIRST_SUM`]; element 0 is 0.
-    fn own(&mut self) -> &mut Vector<f64, E>;
+    /// Returns the array for this rank's next sums, starting at element [`FIRST_SUM`]; element 0 is 0. Also returns what
+    /// its element [`FLAG`] becomes once they are written: 0 if it need not change.
+    fn own(&mut self) -> (&mut Vector<f64, E>, u64);
 
-    /// Announces to the other ranks that the queued work writes this rank's sums.
+    /// Announces to the other ranks that the queued work writes this rank's sums and its flag.
     ///
     /// # Errors
-    /// When a rank fails, or the device fails.
+    /// When a rank fails, the work is being recorded, or the device fails.
     fn announce(&mut self) -> Result<(), Error>;
 
-    /// Returns the sums that all ranks have announced. The work queued next adds them up.
+    /// Returns the sums that all ranks have announced. The work queued next adds them up, and may wait for the flags: what
+    /// sets them has been queued.
     ///
     /// # Errors
     /// When a rank fails, or the device fails.
@@ -62,15 +64,11 @@ pub trait SumsInMemory<E: Executor>: Send {
 pub struct Gathered<'s, M: Memory> {
     /// Number of ranks.
     pub ranks: usize,
-    /// Number of this rank.
-    pub own: usize,
     /// The array of each rank, with sums starting at element [`FIRST_SUM`]; past the last rank, any array.
     pub of_ranks: [&'s M::Buffer<f64>; MOST_RANKS],
     /// A rank's sums are ready when its flag, element [`FLAG`] of its array, is at least `number`; 0 if they are ready
     /// before the work queued next.
     pub number: u64,
-    /// The array whose element [`FLAG`] is this rank's flag for the others, which is set to `number`.
-    pub flag: &'s mut M::Buffer<f64>,
     /// How long to wait for the others before the sums become NaN; `None` for no limit.
     pub patience: Option<Duration>,
 }

@@ -340,7 +340,6 @@ pub fn check_stop<T: Real, E: Executor>(executor: &E) {
 /// Sums of ranks in memory: those of this rank, which is the last but one, and fixed numbers for the others.
 struct SumsOfRanks<E: Executor> {
     own: Vector<f64, E>,
-    flag: Vector<f64, E>,
     others: Vec<Vector<f64, E>>,
     /// Numbers of calls announced and gathered.
     calls: [u64; 2],
@@ -351,8 +350,8 @@ impl<E: Executor> SumsInMemory<E> for SumsOfRanks<E> {
         self.others.len() + 1
     }
 
-    fn own(&mut self) -> &mut Vector<f64, E> {
-        &mut self.own
+    fn own(&mut self) -> (&mut Vector<f64, E>, u64) {
+        (&mut self.own, self.calls[0] + 1)
     }
 
     fn announce(&mut self) -> Result<(), Error> {
@@ -371,7 +370,7 @@ impl<E: Executor> SumsInMemory<E> for SumsOfRanks<E> {
         };
         let (of_ranks, ranks) = (std::array::from_fn(sums_of), self.others.len() + 1);
         let patience = Some(Duration::from_millis(2));
-        Ok(Gathered { ranks, own, of_ranks, number: self.calls[1], flag: &mut self.flag, patience })
+        Ok(Gathered { ranks, of_ranks, number: self.calls[1], patience })
     }
 }
 
@@ -407,12 +406,7 @@ impl<E: Executor> Ranks<E> for InMemory {
             executor.upload([0.0, self.rounds as f64].into_iter().chain(sums).collect())
         };
         let others = (0..self.ranks - 1).map(of_rank).collect::<Result<_, _>>()?;
-        Ok(Some(Box::new(SumsOfRanks {
-            own: executor.zeros(room)?,
-            flag: executor.zeros(room)?,
-            others,
-            calls: [0; 2],
-        })))
+        Ok(Some(Box::new(SumsOfRanks { own: executor.zeros(room)?, others, calls: [0; 2] })))
     }
 }
 

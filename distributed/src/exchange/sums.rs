@@ -1,9 +1,13 @@
 //! Sums that each GPU reads in the memory of the others: for ranks that are threads of one process.
 //!
-//! A rank writes its sums to two arrays in turn. When it has queued that, it signals the others on the host, so that each
-//! starts to wait only for queued work. No host thread waits for a GPU: the kernel that adds up the sums sets its rank's
-//! flag, and waits for those of the others, which takes a microsecond or two; with marks in streams, a sum took about
-//! twenty. If ranks share a GPU, whose kernels might wait for each other forever, streams wait for marks nevertheless.
+//! A rank writes its sums to two arrays in turn, and then its flag there. When it has queued that, it signals the others on
+//! the host. No host thread waits for a GPU: the kernel that adds up the sums waits for the flags, which takes a microsecond
+//! or two; with marks in streams, a sum took about twenty. If ranks share a GPU, whose kernels might wait for each other
+//! forever, streams wait for marks nevertheless.
+//!
+//! A kernel that waits must not depend on work that is yet to be queued: a call of the driver may block until that kernel
+//! has ended, on other GPUs, too. Hence the flag is set by the kernel that writes the sums, before the signal, and not by
+//! the one that waits, behind the product that pipelined methods queue in between.
 //!
 //! Before a rank overwrites an array, it has added up the next sums, so the others have read this one.
 
@@ -107,6 +111,11 @@ impl PeerSums {
     fn turn(&self) -> usize {
         (self.number % TURNS as u64) as usize
     }
+
+    /// What this rank's flag becomes with its next sums; 0 if marks are waited for.
+    fn flag(&self) -> u64 {
+        if self.apart { self.number + 1 } else { 0 }
+    }
 }
 
 impl SumsInMemory<Cuda> for PeerSums {
@@ -114,12 +123,14 @@ impl SumsInMemory<Cuda> for PeerSums {
         self.of_ranks.len()
     }
 
-    fn own(&mut self) -> &mut Vector<f64, Cuda> {
-        let turn = self.turn();
-        &mut self.own[turn]
+    fn own(&mut self) -> (&mut Vector<f64, Cuda>, u64) {
+        let (turn, flag) = (self.turn(), self.flag());
+        (&mut self.own[turn], flag)
     }
 
     fn announce(&mut self) -> Result<(), host::Error> {
+        // Other ranks do not repeat what a recording repeats.
+        self.cuda.refuse_to_record("adding up the sums of ranks")?;
         if !self.apart {
             self.cuda.set(&self.of_ranks[self.rank].shared.written[self.turn()])?;
         }
@@ -128,22 +139,16 @@ impl SumsInMemory<Cuda> for PeerSums {
 
     fn gather(&mut self) -> Result<Gathered<'_, CudaMemory>, host::Error> {
         self.signals.receive(self.number)?;
-        let turn = self.turn();
+        let (turn, flag) = (self.turn(), self.flag());
         self.number += 1;
-        let Self { cuda, rank, own, of_ranks, apart, patience, number, .. } = self;
+        let Self { cuda, rank, of_ranks, apart, patience, .. } = self;
         let others = of_ranks.iter().enumerate().filter(|(other, _)| !*apart && *other != *rank);
         for (_, other) in others {
             cuda.wait_for(&other.shared.written[turn])?;
         }
         // Past the last rank, any array.
         let array_of = |rank: usize| of_ranks[rank.min(of_ranks.len() - 1)].sums[turn].array();
-        Ok(Gathered {
-            ranks: of_ranks.len(),
-            own: *rank,
-            of_ranks: std::array::from_fn(array_of),
-            number: if *apart { *number } else { 0 },
-            flag: &mut own[turn],
-            patience: *patience,
-        })
+        let ranks = of_ranks.len();
+        Ok(Gathered { ranks, of_ranks: std::array::from_fn(array_of), number: flag, patience: *patience })
     }
 }

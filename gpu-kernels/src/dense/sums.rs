@@ -10,12 +10,14 @@ use crate::block::unrolled;
 use crate::reduction::sum_over_lanes;
 
 /// Adds up the partial sums of the blocks of a grid, each in a slot from `target` on, then runs a program on the slots.
-/// Does nothing if the status is not 0.
+/// Does nothing if the status is not 0. If `number` is not 0, [`FLAG`] takes it once the sums are written, for ranks
+/// that [add them up](add_up_ranks).
 ///
 /// # Safety
 /// The grid has one block of a power of two of warps, with 8 bytes of shared memory per warp; `warps_per_sum` is a
 /// power of two and at most the number of warps. `partial_sums` has `blocks` numbers for each sum, those of the first
-/// sum first; all slots of the sums and of the program, of `steps` steps, are inside `scalars`.
+/// sum first; all slots of the sums and of the program, of `steps` steps, are inside `scalars`, as is [`FLAG`] if
+/// `number` is not 0.
 #[kernel]
 pub unsafe fn finish_sums(
     /// Number of sums.
@@ -26,6 +28,8 @@ pub unsafe fn finish_sums(
     warps_per_sum: u32,
     /// The slot of the first sum.
     target: u32,
+    /// What the flag becomes, or 0.
+    number: f64,
     /// Partial sums of the blocks.
     partial_sums: Global<f64>,
     /// Number of steps of the program.
@@ -75,6 +79,9 @@ pub unsafe fn finish_sums(
         first += sums_at_once;
     }
     if thread_idx_x() == 0 {
+        if number != 0.0 {
+            scalars.publish(FLAG, number);
+        }
         run(steps, |word| program.load(word), |slot| scalars.load(slot), |slot, value| scalars.store(slot, value));
     }
 }
@@ -88,21 +95,20 @@ pub const FLAG: u32 = 1;
 pub const FIRST_SUM: u32 = 2;
 
 /// Adds up the sums of several ranks, in the order of the ranks, each in a slot from `target` on, then runs a program
-/// on the slots. Does nothing if the status is not 0. Signals the other ranks that this rank's sums are ready, then
-/// waits for theirs; after `patience` nanoseconds the sums become NaN.
+/// on the slots. Waits until the flags of all ranks have reached `number`; after `patience` nanoseconds the sums become
+/// NaN. If the status is not 0, it waits and does nothing else: the ranks that stopped must not overwrite sums that
+/// others still read.
 ///
 /// # Safety
 /// The grid has one block of at least `ranks` threads, with 4 bytes of shared memory per rank. There are 1 to
-/// [`MOST_RANKS`] ranks, including `own`. The array of each has [`FIRST_SUM`] + `sums` elements, and `flag` more than
-/// [`FLAG`]. All slots of the sums and of the program, of `steps` steps, are inside `scalars`.
+/// [`MOST_RANKS`] ranks. The array of each has [`FIRST_SUM`] + `sums` elements. All slots of the sums and of the
+/// program, of `steps` steps, are inside `scalars`.
 #[kernel]
 pub unsafe fn add_up_ranks(
     /// Number of sums.
     sums: u32,
     /// Number of ranks.
     ranks: u32,
-    /// This rank.
-    own: u32,
     /// The slot of the first sum.
     target: u32,
     /// The arrays of the ranks.
@@ -111,8 +117,6 @@ pub unsafe fn add_up_ranks(
     number: f64,
     /// Nanoseconds to wait for ranks whose flags are less.
     patience: u64,
-    /// The array with the flag of this rank, in the same element as those of the others.
-    flag: GlobalMut<f64>,
     /// Number of steps of the program.
     steps: u32,
     /// The words of its steps.
@@ -122,20 +126,11 @@ pub unsafe fn add_up_ranks(
 ) {
     let stopped = scalars.load(STATUS) != 0.0;
     let thread = thread_idx_x();
-    if thread == 0 {
-        // The preceding kernel wrote the sums.
-        flag.publish(FLAG, number);
-    }
-    // All threads read the status before one of them changes it.
-    sync_threads();
-    if stopped {
-        return;
-    }
     let missing = dynamic::<u32>(0);
     unrolled(MOST_RANKS as u32, |rank| {
         if rank == thread && rank < ranks {
-            let (begin, mut waits) = (nanoseconds(), rank != own);
-            let mut late = false;
+            let begin = nanoseconds();
+            let (mut waits, mut late) = (true, false);
             while waits && !late {
                 waits = of_ranks[rank as usize].observe(FLAG) < number;
                 late = nanoseconds() - begin > patience;
@@ -143,7 +138,11 @@ pub unsafe fn add_up_ranks(
             missing.store(rank, waits.into());
         }
     });
+    // All threads have read the status, which one of them may change below.
     sync_threads();
+    if stopped {
+        return;
+    }
     let mut any_missing = false;
     let mut rank = 0;
     while rank < ranks {

@@ -323,6 +323,7 @@ impl<E: Executor> Space<E> {
             program: &program.words,
             slots: program.slots,
             scalars: &mut self.scalars,
+            number: 0,
         })
     }
 
@@ -354,27 +355,29 @@ impl<E: Executor> Space<E> {
         let Self { executor, scalars, partial_sums, across: Some(Across { ranks, nothing, how }), .. } = self else {
             return Ok(());
         };
-        let own = |target, scalars| SumOperands {
+        let own = |target, scalars, number| SumOperands {
             partial_sums: Some(&*partial_sums),
             target,
             program: &*nothing,
             slots: 0,
             scalars,
+            number,
         };
         match how {
             How::InMemory(sums) => {
-                executor.run::<FinishPass>(own(FIRST_SUM, sums.own()))?;
+                let (array, number) = sums.own();
+                executor.run::<FinishPass>(own(FIRST_SUM, array, number))?;
                 sums.announce()?;
                 // Other ranks wait for this one even if its work fails.
                 let done = work();
                 let gathered = sums.gather()?;
                 let (program, slots) = (&program.words, program.slots);
-                let rest = SumOperands { partial_sums: None, target, program, slots, scalars };
+                let rest = SumOperands { partial_sums: None, target, program, slots, scalars, number: 0 };
                 executor.run::<FinishRanks>(RankOperands { gathered, sums: partial_sums.sums(), rest })?;
                 done
             }
             How::OnHost(on_host) => {
-                executor.run::<FinishPass>(own(target, &mut *scalars))?;
+                executor.run::<FinishPass>(own(target, &mut *scalars, 0))?;
                 // Up to the last sum: the status comes first.
                 let sums = target as usize..target as usize + partial_sums.sums();
                 let on_host = &mut on_host[..sums.end];
@@ -401,6 +404,7 @@ impl<E: Executor> Space<E> {
             program: &program.words,
             slots: program.slots,
             scalars: &mut self.scalars,
+            number: 0,
         })
     }
 }

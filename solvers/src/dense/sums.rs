@@ -46,6 +46,8 @@ pub(super) struct SumOperands<'a, M: Memory> {
     pub(super) slots: usize,
     /// The slots.
     pub(super) scalars: &'a mut M::Buffer<f64>,
+    /// If not 0, what slot [`FLAG`] becomes once the sums are written.
+    pub(super) number: u64,
 }
 
 impl<M: Memory> SumOperands<'_, M> {
@@ -54,6 +56,9 @@ impl<M: Memory> SumOperands<'_, M> {
     }
 
     fn check(&self) -> Result<(), Error> {
+        if self.number != 0 {
+            check_room("the array of the flag", self.scalars.len(), FLAG as usize + 1)?;
+        }
         self.check_slots(self.sums())
     }
 
@@ -80,12 +85,10 @@ impl Operation for FinishRanks {
         let kernel = AddUpRanks {
             sums: sums as u32,
             ranks: gathered.ranks as u32,
-            own: gathered.own as u32,
             target: rest.target,
             of_ranks: gathered.of_ranks.map(Buffer::global),
             number: gathered.number as f64,
             patience: gathered.patience.map_or(u64::MAX, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
-            flag: gathered.flag.global_mut(),
             steps: rest.program.len() as u32 / WORDS,
             program: rest.program.global(),
             scalars: rest.scalars.global_mut(),
@@ -98,7 +101,6 @@ impl Operation for FinishRanks {
     fn on_host(_: Arithmetic, operands: RankOperands<'_, HostMemory>) -> Result<(), Error> {
         operands.check()?;
         let RankOperands { gathered, sums, rest } = operands;
-        gathered.flag[FLAG as usize] = gathered.number as f64;
         if rest.scalars[STATUS as usize] != 0.0 {
             return Ok(());
         }
@@ -121,14 +123,13 @@ pub(super) struct RankOperands<'a, M: Memory> {
 
 impl<M: Memory> RankOperands<'_, M> {
     fn check(&self) -> Result<(), Error> {
-        let Gathered { ranks, own, of_ranks, flag, .. } = &self.gathered;
-        if !(1..=MOST_RANKS).contains(ranks) || own >= ranks {
-            let value = format!("{own} of {ranks}");
-            return Err(Error::Setting { what: "the rank", value, expected: "one of 1 to 8" });
+        let Gathered { ranks, of_ranks, .. } = &self.gathered;
+        if !(1..=MOST_RANKS).contains(ranks) {
+            let value = ranks.to_string();
+            return Err(Error::Setting { what: "the number of ranks", value, expected: "1 to 8" });
         }
         let needed = self.sums.saturating_add(FIRST_SUM as usize);
         of_ranks[..*ranks].iter().try_for_each(|array| check_room("the sums of a rank", array.len(), needed))?;
-        check_room("the array of the flag", flag.len(), FLAG as usize + 1)?;
         self.rest.check_slots(self.sums)
     }
 }
@@ -146,13 +147,14 @@ fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<La
     let most = if sums == 0 { WARP_LANES } else { device.threads_per_multiprocessor.clamp(WARP_LANES, 1024) };
     let warps = 1 << (most / WARP_LANES).ilog2();
     let warps_per_sum = 1 << (warps / sums.clamp(1, warps)).ilog2();
-    let SumOperands { partial_sums, target, program, scalars, .. } = operands;
+    let SumOperands { partial_sums, target, program, scalars, number, .. } = operands;
     let empty = Global::from_slice(&[]);
     let kernel = FinishSums {
         sums,
         blocks: partial_sums.map_or(0, |sums| sums.blocks() as u32),
         warps_per_sum,
         target,
+        number: number as f64,
         partial_sums: partial_sums.map_or(empty, PartialSums::global),
         steps: program.len() as u32 / WORDS,
         program: program.global(),
@@ -165,7 +167,7 @@ fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<La
 /// Adds up sums and runs a program on the host.
 fn finish_on_host(operands: SumOperands<'_, HostMemory>) -> Result<(), Error> {
     operands.check()?;
-    let SumOperands { partial_sums, target, program, scalars, .. } = operands;
+    let SumOperands { partial_sums, target, program, scalars, number, .. } = operands;
     if scalars[STATUS as usize] != 0.0 {
         return Ok(());
     }
@@ -173,6 +175,9 @@ fn finish_on_host(operands: SumOperands<'_, HostMemory>) -> Result<(), Error> {
         for sum in 0..partial_sums.sums() {
             scalars[target as usize + sum] = partial_sums.total(sum);
         }
+    }
+    if number != 0 {
+        scalars[FLAG as usize] = number as f64;
     }
     let slots = std::cell::RefCell::new(scalars);
     let get = |slot| slots.borrow()[slot as usize];
