@@ -12,41 +12,63 @@ use crate::ranges::Ranges;
 /// Entries as rows, columns and values.
 pub(crate) type Entries<T> = (Vec<u32>, Vec<u32>, Vec<T>);
 
-/// Adds each item to the list of the rank that owns its row.
-fn lists<T: Pod>(
-    ranges: &Ranges,
-    rows: impl Iterator<Item = u32> + Clone,
-    items: impl Iterator<Item = T>,
-) -> Result<Vec<Vec<T>>, Error> {
-    let mut counts = zeros::<usize>(ranges.ranks())?;
-    rows.clone().for_each(|row| counts[ranges.owner(row.into())] += 1);
-    let mut lists = with_capacity(ranges.ranks())?;
-    for &count in &counts {
-        lists.push(with_capacity(count)?);
+/// Rows whose items go to the ranks that own them.
+pub(crate) struct Deal<'c> {
+    communicator: &'c Communicator,
+    owners: Vec<u32>,
+    /// Number of rows of each rank.
+    counts: Vec<usize>,
+    /// See [`numbers`](Self::numbers).
+    numbers: Vec<u32>,
+}
+
+impl<'c> Deal<'c> {
+    /// Finds the owners of these rows. O(rows log ranks).
+    pub fn new(
+        communicator: &'c Communicator,
+        ranges: &Ranges,
+        rows: impl Iterator<Item = u32> + Clone,
+    ) -> Result<Self, Error> {
+        let count = rows.clone().count();
+        let mut deal = Self {
+            communicator,
+            owners: with_capacity(count)?,
+            counts: zeros(ranges.ranks())?,
+            numbers: with_capacity(count)?,
+        };
+        for row in rows {
+            let owner = ranges.owner(row.into());
+            deal.owners.push(owner as u32);
+            deal.counts[owner] += 1;
+            deal.numbers.push((u64::from(row) - ranges.begins()[owner]) as u32);
+        }
+        Ok(deal)
     }
-    rows.zip(items).for_each(|(row, item)| lists[ranges.owner(row.into())].push(item));
-    Ok(lists)
-}
 
-/// Returns row numbers relative to the first row of their owner.
-pub(crate) fn own<'a>(ranges: &'a Ranges, rows: impl Iterator<Item = u32> + 'a) -> impl Iterator<Item = u32> + 'a {
-    rows.map(|row| (u64::from(row) - ranges.of(ranges.owner(row.into())).start) as u32)
-}
+    /// Returns the owner of each row.
+    pub fn owners(&self) -> impl Iterator<Item = usize> + '_ {
+        self.owners.iter().map(|&owner| owner as usize)
+    }
 
-/// Sends each row number to its owner, relative to the owner's first row. Returns one list per rank.
-pub(crate) fn rows(communicator: &Communicator, ranges: &Ranges, parts: &[Vec<u32>]) -> Result<Vec<Vec<u32>>, Error> {
-    let rows = parts.iter().flatten().copied();
-    items(communicator, ranges, rows.clone(), own(ranges, rows))
-}
+    /// Returns the number of each row, relative to the first row of its owner.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.numbers.iter().copied()
+    }
 
-/// Sends each item to the owner of its row. Returns one list per rank, in the sender's order.
-pub(crate) fn items<T: Pod>(
-    communicator: &Communicator,
-    ranges: &Ranges,
-    rows: impl Iterator<Item = u32> + Clone,
-    items: impl Iterator<Item = T>,
-) -> Result<Vec<Vec<T>>, Error> {
-    communicator.all_to_all(&lists(ranges, rows, items)?)
+    /// Sends an item of each row to its owner. Returns one list per rank, in the sender's order.
+    pub fn items<T: Pod>(&self, items: impl Iterator<Item = T>) -> Result<Vec<Vec<T>>, Error> {
+        let mut lists = with_capacity(self.counts.len())?;
+        for &count in &self.counts {
+            lists.push(with_capacity(count)?);
+        }
+        self.owners().zip(items).for_each(|(owner, item)| lists[owner].push(item));
+        self.communicator.all_to_all(&lists)
+    }
+
+    /// Sends each row to its owner, as in [`numbers`](Self::numbers).
+    pub fn rows(&self) -> Result<Vec<Vec<u32>>, Error> {
+        self.items(self.numbers())
+    }
 }
 
 /// Sends each entry to the owner of its row, with the row relative to the owner's first. Returns the entries of each rank
@@ -56,13 +78,11 @@ pub(crate) fn entries<T: Scalar>(
     ranges: &Ranges,
     parts: &[TripletSlices<'_, T>],
 ) -> Result<Vec<Entries<T>>, Error> {
-    let rows = || parts.iter().flat_map(|(rows, _, _)| rows.iter().copied());
-    let columns = parts.iter().flat_map(|(_, columns, _)| columns.iter().copied());
-    let values = parts.iter().flat_map(|(_, _, values)| values.iter().copied());
-    let own_rows = communicator.all_to_all(&lists(ranges, rows(), own(ranges, rows()))?)?;
-    let columns = communicator.all_to_all(&lists(ranges, rows(), columns)?)?;
-    let values = communicator.all_to_all(&lists(ranges, rows(), values)?)?;
-    Ok(own_rows.into_iter().zip(columns).zip(values).map(|((rows, columns), values)| (rows, columns, values)).collect())
+    let deal = Deal::new(communicator, ranges, parts.iter().flat_map(|(rows, _, _)| rows.iter().copied()))?;
+    let rows = deal.rows()?;
+    let columns = deal.items(parts.iter().flat_map(|(_, columns, _)| columns.iter().copied()))?;
+    let values = deal.items(parts.iter().flat_map(|(_, _, values)| values.iter().copied()))?;
+    Ok(rows.into_iter().zip(columns).zip(values).map(|((rows, columns), values)| (rows, columns, values)).collect())
 }
 
 /// Returns this rank's elements of a vector after changing its division.

@@ -7,7 +7,7 @@ use host::memory::{collect, reserve, with_capacity, zeros};
 use host::{Csr, Scalar};
 
 use crate::communicator::Communicator;
-use crate::deal;
+use crate::deal::{self, Deal};
 use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::together::together;
@@ -106,9 +106,8 @@ pub fn renumber_elements<T: Pod>(
     to: &Ranges,
 ) -> Result<Vec<T>, Error> {
     check(communicator, ranges, numbers, to, (ranges, elements.len()))?;
-    let rows = || numbers.iter().copied();
-    let places = deal::items(communicator, to, rows(), deal::own(to, rows()))?;
-    let received = deal::items(communicator, to, rows(), elements.iter().copied())?;
+    let deal = Deal::new(communicator, to, numbers.iter().copied())?;
+    let (places, received) = (deal.rows()?, deal.items(elements.iter().copied())?);
     let own = to.of(communicator.rank());
     let mut renumbered = zeros::<T>((own.end - own.start) as usize)?;
     let mut is_there = zeros::<bool>(renumbered.len())?;
@@ -212,8 +211,8 @@ impl<'a> Columns<'a> {
 
 /// Returns the elements with the given numbers, in their order, of a divided vector of which this rank has `own`.
 fn fetched<T: Pod>(communicator: &Communicator, ranges: &Ranges, own: &[T], numbers: &[u32]) -> Result<Vec<T>, Error> {
-    let rows = || numbers.iter().copied();
-    let asked = deal::items(communicator, ranges, rows(), deal::own(ranges, rows()))?;
+    let deal = Deal::new(communicator, ranges, numbers.iter().copied())?;
+    let asked = deal.rows()?;
     let mut answers = with_capacity(asked.len())?;
     for places in &asked {
         answers.push(collect(places.iter().map(|&place| own[place as usize]))?);
@@ -222,8 +221,7 @@ fn fetched<T: Pod>(communicator: &Communicator, ranges: &Ranges, own: &[T], numb
     let answers = communicator.all_to_all(&answers)?;
     let mut next = zeros::<usize>(answers.len())?;
     let mut fetched = with_capacity(numbers.len())?;
-    fetched.extend(rows().map(|number| {
-        let rank = ranges.owner(number.into());
+    fetched.extend(deal.owners().map(|rank| {
         next[rank] += 1;
         answers[rank][next[rank] - 1]
     }));

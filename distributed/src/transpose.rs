@@ -7,7 +7,7 @@ use host::memory::{with_capacity, zeros};
 use host::{Csr, Scalar};
 
 use crate::communicator::Communicator;
-use crate::deal;
+use crate::deal::{self, Deal};
 use crate::error::Error;
 use crate::ranges::Ranges;
 
@@ -28,8 +28,8 @@ pub fn column_lengths<T: Scalar>(
     let own = columns.of(communicator.rank());
     let mut lengths = zeros::<usize>((own.end - own.start) as usize)?;
     in_portions(communicator, rows.nnz(), |entries| {
-        let part = [host::memory::copy(&rows.column_indices()[entries])?];
-        for columns in deal::rows(communicator, columns, &part)? {
+        let deal = Deal::new(communicator, columns, rows.column_indices()[entries].iter().copied())?;
+        for columns in deal.rows()? {
             columns.iter().for_each(|&column| lengths[column as usize] += 1);
         }
         Ok(())

@@ -9,7 +9,7 @@ use host::memory::{collect, zeros};
 
 use super::{FileRows, agree_on_portions};
 use crate::communicator::Communicator;
-use crate::deal;
+use crate::deal::{self, Deal};
 use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::together::{heard, together};
@@ -32,7 +32,7 @@ pub(super) fn read<T: Number>(
         0,
         |reader, number| reader.rows(number),
         |parts| {
-            for rows in deal::rows(communicator, &even, &parts)? {
+            for rows in Deal::new(communicator, &even, parts.iter().flatten().copied())?.rows()? {
                 rows.iter().for_each(|&row| lengths[row as usize] += 1);
             }
             Ok(())

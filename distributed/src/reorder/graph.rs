@@ -6,7 +6,7 @@ use host::memory::{copy, with_capacity, zeros};
 use host::{Csr, Scalar};
 
 use crate::communicator::Communicator;
-use crate::deal;
+use crate::deal::Deal;
 use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::transpose::{column_lengths, in_portions, numbers_of_rows};
@@ -49,8 +49,8 @@ impl<'a> Graph<'a> {
         in_portions(communicator, rows.nnz(), |entries| {
             let columns = &rows.column_indices()[entries.clone()];
             let of_rows = numbers_of_rows(rows, entries, start)?;
-            let pairs = deal::own(ranges, columns.iter().copied()).zip(of_rows).map(|(column, row)| [column, row]);
-            for received in deal::items(communicator, ranges, columns.iter().copied(), pairs)? {
+            let deal = Deal::new(communicator, ranges, columns.iter().copied())?;
+            for received in deal.items(deal.numbers().zip(of_rows).map(|(column, row)| [column, row]))? {
                 received.iter().for_each(|&[column, row]| add(column as usize, row));
             }
             Ok(())
