@@ -115,8 +115,8 @@ impl Ranges {
         Self::aligned(begins, total, heaviest)
     }
 
-    /// Creates ranges whose starts are moved to multiples of [`ALIGNMENT`] if that moves few of the `total` entries; a row has
-    /// at most `heaviest`.
+    /// Creates ranges whose starts are moved to multiples of [`ALIGNMENT`] if that moves few of the `total` entries; a row
+    /// has at most `heaviest`.
     pub(crate) fn aligned(mut begins: Vec<u64>, total: u64, heaviest: u64) -> Result<Self, Error> {
         let ranks = begins.len().saturating_sub(1);
         if heaviest.saturating_mul(ALIGNMENT * MOST_MOVED) <= total / ranks.max(1) as u64 {

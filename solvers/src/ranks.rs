@@ -43,7 +43,8 @@ pub trait SumsInMemory<E: Executor>: Send {
     fn ranks(&self) -> usize;
 
     /// Returns the array for this rank's next sums, starting at element [`FIRST_SUM`]; element 0 is 0. Also returns what
-    /// its element [`FLAG`] becomes once they are written: 0 if it need not change.
+    /// its element [`FLAG`], 0 at first, becomes once they are written: 0 if it need not change, otherwise the number that
+    /// [`gather`](Self::gather) returns next, at most two more than before.
     fn own(&mut self) -> (&mut Vector<f64, E>, u64);
 
     /// Announces to the other ranks that the queued work writes this rank's sums and its flag.

@@ -11,7 +11,7 @@ use warp_spmv::solver::dense::{
     PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS,
     Scaled, ScaledTwice, SmoothAfterCoarse, SmoothFirst, SmoothNext, Space, Step, ZERO,
 };
-use warp_spmv::solver::{FIRST_SUM, Gathered, Ranks, SumsInMemory};
+use warp_spmv::solver::{FIRST_SUM, FLAG, Gathered, Ranks, SumsInMemory};
 use warp_spmv::verify::Accumulator;
 use warp_spmv::{Error, Real, Vector};
 
@@ -339,6 +339,7 @@ pub fn check_stop<T: Real, E: Executor>(executor: &E) {
 
 /// Sums of ranks in memory: those of this rank, which is the last but one, and fixed numbers for the others.
 struct SumsOfRanks<E: Executor> {
+    executor: E,
     own: Vector<f64, E>,
     others: Vec<Vector<f64, E>>,
     /// Numbers of calls announced and gathered.
@@ -356,6 +357,8 @@ impl<E: Executor> SumsInMemory<E> for SumsOfRanks<E> {
 
     fn announce(&mut self) -> Result<(), Error> {
         self.calls[0] += 1;
+        // Others may wait for it from now on.
+        assert_eq!(self.executor.download(&self.own)?[FLAG as usize], self.calls[0] as f64);
         Ok(())
     }
 
@@ -369,7 +372,8 @@ impl<E: Executor> SumsInMemory<E> for SumsOfRanks<E> {
             Ordering::Greater => self.others.get(rank - 1).unwrap_or(&self.own),
         };
         let (of_ranks, ranks) = (std::array::from_fn(sums_of), self.others.len() + 1);
-        let patience = Some(Duration::from_millis(2));
+        // The fourth wait for a rank that is missing since the second ends at once.
+        let patience = (self.calls[1] < 4).then_some(Duration::from_millis(2));
         Ok(Gathered { ranks, of_ranks, number: self.calls[1], patience })
     }
 }
@@ -406,7 +410,12 @@ impl<E: Executor> Ranks<E> for InMemory {
             executor.upload([0.0, self.rounds as f64].into_iter().chain(sums).collect())
         };
         let others = (0..self.ranks - 1).map(of_rank).collect::<Result<_, _>>()?;
-        Ok(Some(Box::new(SumsOfRanks { own: executor.zeros(room)?, others, calls: [0; 2] })))
+        Ok(Some(Box::new(SumsOfRanks {
+            executor: executor.clone(),
+            own: executor.zeros(room)?,
+            others,
+            calls: [0; 2],
+        })))
     }
 }
 
@@ -444,7 +453,7 @@ pub fn check_ranks_in_memory<E: Executor>(executor: &E) {
         let ranks = Arc::new(InMemory { ranks: 3, rounds: 1 });
         let mut space = Space::new(executor, FIRST_SLOT + 1, 1).unwrap().across(Some(ranks)).unwrap();
         let nothing = space.program(&[]).unwrap();
-        for comes in [true, false] {
+        for comes in [true, false, false, false] {
             space.gram(vectors.range(0..1), vectors.range(1..2)).unwrap();
             space.finish(FIRST_SLOT, &nothing).unwrap();
             assert_eq!(!space.scalars().unwrap()[FIRST_SLOT as usize].is_nan(), comes);

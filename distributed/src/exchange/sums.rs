@@ -9,7 +9,8 @@
 //! has ended, on other GPUs, too. Hence the flag is set by the kernel that writes the sums, before the signal, and not by
 //! the one that waits, behind the product that pipelined methods queue in between.
 //!
-//! Before a rank overwrites an array, it has added up the next sums, so the others have read this one.
+//! Before a rank overwrites an array, it has waited for the next sums of all ranks, whose kernels follow those that read
+//! this one.
 
 use std::sync::Arc;
 use std::time::Duration;

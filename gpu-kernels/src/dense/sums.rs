@@ -65,15 +65,15 @@ pub unsafe fn finish_sums(
             parts.store(warp, part);
         }
         sync_threads();
-        let number = thread_idx_x();
-        if number < sums_at_once && first + number < sums {
+        let place = thread_idx_x();
+        if place < sums_at_once && first + place < sums {
             let mut total = 0.0;
             let mut part = 0;
             while part < warps_per_sum {
-                total += parts.load(number * warps_per_sum + part);
+                total += parts.load(place * warps_per_sum + part);
                 part += 1;
             }
-            scalars.store(target + first + number, total);
+            scalars.store(target + first + place, total);
         }
         sync_threads();
         first += sums_at_once;
@@ -96,8 +96,9 @@ pub const FIRST_SUM: u32 = 2;
 
 /// Adds up the sums of several ranks, in the order of the ranks, each in a slot from `target` on, then runs a program
 /// on the slots. Waits until the flags of all ranks have reached `number`; after `patience` nanoseconds the sums become
-/// NaN. If the status is not 0, it waits and does nothing else: the ranks that stopped must not overwrite sums that
-/// others still read.
+/// NaN, at once if the flag of a rank is below `number` - 2, for which this kernel has already waited: flags in an array
+/// advance by two. If the status is not 0, it waits and does nothing else: the ranks that stopped must not overwrite
+/// sums that others still read.
 ///
 /// # Safety
 /// The grid has one block of at least `ranks` threads, with 4 bytes of shared memory per rank. There are 1 to
@@ -132,8 +133,9 @@ pub unsafe fn add_up_ranks(
             let begin = nanoseconds();
             let (mut waits, mut late) = (true, false);
             while waits && !late {
-                waits = of_ranks[rank as usize].observe(FLAG) < number;
-                late = nanoseconds() - begin > patience;
+                let flag = of_ranks[rank as usize].observe(FLAG);
+                waits = flag < number;
+                late = flag < number - 2.0 || nanoseconds() - begin > patience;
             }
             missing.store(rank, waits.into());
         }
