@@ -69,6 +69,12 @@ impl<'c> Deal<'c> {
     pub fn rows(&self) -> Result<Vec<Vec<u32>>, Error> {
         self.items(self.numbers())
     }
+
+    /// Adds to the count of each row of this rank how often all ranks have it.
+    pub fn count(&self, counts: &mut [usize]) -> Result<(), Error> {
+        self.rows()?.iter().flatten().for_each(|&row| counts[row as usize] += 1);
+        Ok(())
+    }
 }
 
 /// Sends each entry to the owner of its row, with the row relative to the owner's first. Returns the entries of each rank

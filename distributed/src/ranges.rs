@@ -94,7 +94,7 @@ impl Ranges {
         let (mut row, mut weight_before) = (sum(before, 0), sum(before, 1));
         let total = sum(&parts, 1);
         // Range k begins at the first row with at least k shares before it: one rank has that row.
-        let share = |rank: usize| (u128::from(total) * rank as u128).div_ceil(ranks.max(1) as u128) as u64;
+        let share = |rank| Self::share(total, rank, ranks);
         let mut begins = zeros::<u64>(ranks + 1)?;
         let mut rank = (0..=ranks).find(|&rank| share(rank) >= weight_before).unwrap_or(ranks + 1);
         for &length in lengths {
@@ -113,6 +113,11 @@ impl Ranges {
         communicator.reduce(&mut begins, u64::max)?;
         let heaviest = parts.iter().map(|part| part[2]).max().unwrap_or(0);
         Self::aligned(begins, total, heaviest)
+    }
+
+    /// Returns how many of `total` entries the ranks before this one have at least.
+    pub(crate) fn share(total: u64, rank: usize, ranks: usize) -> u64 {
+        (u128::from(total) * rank as u128).div_ceil(ranks.max(1) as u128) as u64
     }
 
     /// Creates ranges whose starts are moved to multiples of [`ALIGNMENT`] if that moves few of the `total` entries; a row

@@ -115,8 +115,7 @@ impl Ranges {
             heaviest = heaviest_of_block.max(heaviest);
         }
         before.push(total);
-        let share =
-            |rank: usize, ranks: usize| (u128::from(total) * rank as u128).div_ceil(ranks.max(1) as u128) as u64;
+        let share = |rank, ranks| Self::share(total, rank, ranks);
 
         // A range begins at the first row with its share before it, which is in the block before the first one that reaches
         // the share.

@@ -28,11 +28,7 @@ pub fn column_lengths<T: Scalar>(
     let own = columns.of(communicator.rank());
     let mut lengths = zeros::<usize>((own.end - own.start) as usize)?;
     in_portions(communicator, rows.nnz(), |entries| {
-        let deal = Deal::new(communicator, columns, rows.column_indices()[entries].iter().copied())?;
-        for columns in deal.rows()? {
-            columns.iter().for_each(|&column| lengths[column as usize] += 1);
-        }
-        Ok(())
+        Deal::new(communicator, columns, rows.column_indices()[entries].iter().copied())?.count(&mut lengths)
     })?;
     Ok(lengths)
 }

@@ -31,12 +31,7 @@ pub(super) fn read<T: Number>(
     let counted = rounds.go_through(
         0,
         |reader, number| reader.rows(number),
-        |parts| {
-            for rows in Deal::new(communicator, &even, parts.iter().flatten().copied())?.rows()? {
-                rows.iter().for_each(|&row| lengths[row as usize] += 1);
-            }
-            Ok(())
-        },
+        |parts| Deal::new(communicator, &even, parts.iter().flatten().copied())?.count(&mut lengths),
     )?;
     if let Some(blame) = counted {
         // Only the rows were examined: an earlier line may have another error.
