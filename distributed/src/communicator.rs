@@ -304,6 +304,20 @@ impl Communicator {
     /// # Errors
     /// When the number of lists is not the number of ranks, a rank fails, or memory runs out.
     pub fn all_to_all<T: Pod>(&self, lists: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        self.lists_to_all(lists, |own| copy_of(own))
+    }
+
+    /// [`all_to_all`](Self::all_to_all), which does not copy the list that stays with this rank.
+    pub(crate) fn exchange_lists<T: Pod>(&self, mut lists: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, Error> {
+        let own = lists.get_mut(self.rank()).map(std::mem::take).unwrap_or_default();
+        self.lists_to_all(&lists, |_| Ok(own))
+    }
+
+    fn lists_to_all<T: Pod>(
+        &self,
+        lists: &[Vec<T>],
+        own: impl FnOnce(&[T]) -> Result<Vec<T>, Error>,
+    ) -> Result<Vec<Vec<T>>, Error> {
         let (rank, ranks) = (self.rank(), self.ranks());
         if lists.len() != ranks {
             let value = lists.len().to_string();
@@ -314,9 +328,10 @@ impl Communicator {
                 let to = (rank + step) % ranks;
                 call.send(to, cast_slice(&lists[to]))?;
             }
-            let of_rank = |from: usize| match from == rank {
-                true => copy_of(&lists[rank]),
-                false => self.values(from, &call.receive(from)?),
+            let mut own = Some(own);
+            let of_rank = |from: usize| match own.take_if(|_| from == rank) {
+                Some(own) => own(&lists[rank]),
+                None => self.values(from, &call.receive(from)?),
             };
             (0..ranks).map(of_rank).collect()
         })

@@ -1,9 +1,12 @@
 //! Entries and elements on their way to the owners of their rows.
 
+use std::mem;
+use std::ops::Range;
+
 use bytemuck::Pod;
-use host::Scalar;
-use host::format::TripletSlices;
+use host::format::{RowCounts, TripletSlices};
 use host::memory::{collect, with_capacity, zeros};
+use host::{Scalar, parallel};
 
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -12,68 +15,115 @@ use crate::ranges::Ranges;
 /// Entries as rows, columns and values.
 pub(crate) type Entries<T> = (Vec<u32>, Vec<u32>, Vec<T>);
 
-/// Rows whose items go to the ranks that own them.
+/// Rows that one thread deals at a time.
+const ROWS_AT_ONCE: usize = 1 << 14;
+
+/// Rows whose items go to the ranks that own them, in several parts.
 pub(crate) struct Deal<'c> {
     communicator: &'c Communicator,
-    owners: Vec<u32>,
+    /// In the order of the rows.
+    chunks: Vec<Chunk>,
     /// Number of rows of each rank.
     counts: Vec<usize>,
-    /// See [`numbers`](Self::numbers).
+}
+
+/// Some consecutive rows of a part.
+struct Chunk {
+    part: usize,
+    places: Range<usize>,
+    owners: Vec<u32>,
+    /// The number of each row, relative to the first row of its owner.
     numbers: Vec<u32>,
+    /// Number of rows of each rank.
+    counts: Vec<usize>,
 }
 
 impl<'c> Deal<'c> {
-    /// Finds the owners of these rows. O(rows log ranks).
-    pub fn new(
-        communicator: &'c Communicator,
-        ranges: &Ranges,
-        rows: impl Iterator<Item = u32> + Clone,
-    ) -> Result<Self, Error> {
-        let count = rows.clone().count();
-        let mut deal = Self {
-            communicator,
-            owners: with_capacity(count)?,
-            counts: zeros(ranges.ranks())?,
-            numbers: with_capacity(count)?,
+    /// Finds the owners of the rows of all parts. O(rows log ranks), in parallel.
+    pub fn new(communicator: &'c Communicator, ranges: &Ranges, parts: &[&[u32]]) -> Result<Self, Error> {
+        let ends = parts.iter().enumerate().flat_map(|(part, rows)| {
+            (0..rows.len()).step_by(ROWS_AT_ONCE).map(move |begin| (part, begin..rows.len().min(begin + ROWS_AT_ONCE)))
+        });
+        let mut places = with_capacity(ends.clone().count())?;
+        places.extend(ends);
+        let chunk = |number: usize| {
+            let (part, places): (usize, Range<usize>) = places[number].clone();
+            Chunk::new(ranges, part, &parts[part][places.clone()], places)
         };
-        for row in rows {
-            let owner = ranges.owner(row.into());
-            deal.owners.push(owner as u32);
-            deal.counts[owner] += 1;
-            deal.numbers.push((u64::from(row) - ranges.begins()[owner]) as u32);
+        let found = parallel::map(places.len(), 1, &chunk)?;
+        let (mut chunks, mut counts) = (with_capacity(found.len())?, zeros::<usize>(ranges.ranks())?);
+        for chunk in found {
+            let chunk = chunk?;
+            counts.iter_mut().zip(&chunk.counts).for_each(|(all, count)| *all += count);
+            chunks.push(chunk);
         }
-        Ok(deal)
+        Ok(Self { communicator, chunks, counts })
     }
 
     /// Returns the owner of each row.
     pub fn owners(&self) -> impl Iterator<Item = usize> + '_ {
-        self.owners.iter().map(|&owner| owner as usize)
+        self.chunks.iter().flat_map(|chunk| &chunk.owners).map(|&owner| owner as usize)
     }
 
-    /// Returns the number of each row, relative to the first row of its owner.
-    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
-        self.numbers.iter().copied()
+    /// Sends an item of each row to its owner; the parts are as long as those of the rows. Returns one list per rank, in the
+    /// sender's order.
+    pub fn items<T: Pod + Send + Sync>(&self, parts: &[&[T]]) -> Result<Vec<Vec<T>>, Error> {
+        self.send(&|chunk| &parts[chunk.part][chunk.places.clone()])
     }
 
-    /// Sends an item of each row to its owner. Returns one list per rank, in the sender's order.
-    pub fn items<T: Pod>(&self, items: impl Iterator<Item = T>) -> Result<Vec<Vec<T>>, Error> {
+    /// Sends each row to its owner, relative to the owner's first row.
+    pub fn rows(&self) -> Result<Vec<Vec<u32>>, Error> {
+        self.send(&|chunk| &chunk.numbers)
+    }
+
+    fn send<'a, T: Pod + Send + Sync>(
+        &'a self,
+        items: &(dyn Fn(&'a Chunk) -> &'a [T] + Sync),
+    ) -> Result<Vec<Vec<T>>, Error> {
         let mut lists = with_capacity(self.counts.len())?;
         for &count in &self.counts {
-            lists.push(with_capacity(count)?);
+            lists.push(zeros::<T>(count)?);
         }
-        self.owners().zip(items).for_each(|(owner, item)| lists[owner].push(item));
-        self.communicator.all_to_all(&lists)
+        // What is left of the lists for the chunks that follow.
+        let mut left: Vec<&mut [T]> = with_capacity(lists.len())?;
+        left.extend(lists.iter_mut().map(Vec::as_mut_slice));
+        let mut shares = with_capacity(self.chunks.len())?;
+        for chunk in &self.chunks {
+            let mut share = with_capacity(left.len())?;
+            for (left, &count) in left.iter_mut().zip(&chunk.counts) {
+                let (own, rest) = mem::take(left).split_at_mut(count);
+                *left = rest;
+                share.push(own.iter_mut());
+            }
+            shares.push(share);
+        }
+        parallel::map_items(shares, &|(number, mut share)| {
+            let chunk = &self.chunks[number];
+            for (&owner, &item) in chunk.owners.iter().zip(items(chunk)) {
+                share[owner as usize].next().into_iter().for_each(|place| *place = item);
+            }
+        })?;
+        self.communicator.exchange_lists(lists)
     }
 
-    /// Sends each row to its owner, as in [`numbers`](Self::numbers).
-    pub fn rows(&self) -> Result<Vec<Vec<u32>>, Error> {
-        self.items(self.numbers())
+    /// Adds each row to the counts of its owner.
+    pub fn count(&self, counts: &mut RowCounts) -> Result<(), Error> {
+        let rows = self.rows()?;
+        Ok(counts.add(&collect(rows.iter().map(Vec::as_slice))?)?)
     }
+}
 
-    /// Adds to the count of each row of this rank how often all ranks have it.
-    pub fn count(&self, counts: &mut [usize]) -> Result<(), Error> {
-        self.rows()?.iter().flatten().for_each(|&row| counts[row as usize] += 1);
-        Ok(())
+impl Chunk {
+    fn new(ranges: &Ranges, part: usize, rows: &[u32], places: Range<usize>) -> Result<Self, Error> {
+        let (mut owners, mut numbers) = (with_capacity(rows.len())?, with_capacity(rows.len())?);
+        let mut counts = zeros::<usize>(ranges.ranks())?;
+        for &row in rows {
+            let owner = ranges.owner(row.into());
+            owners.push(owner as u32);
+            counts[owner] += 1;
+            numbers.push((u64::from(row) - ranges.begins()[owner]) as u32);
+        }
+        Ok(Self { part, places, owners, numbers, counts })
     }
 }
 
@@ -84,10 +134,10 @@ pub(crate) fn entries<T: Scalar>(
     ranges: &Ranges,
     parts: &[TripletSlices<'_, T>],
 ) -> Result<Vec<Entries<T>>, Error> {
-    let deal = Deal::new(communicator, ranges, parts.iter().flat_map(|(rows, _, _)| rows.iter().copied()))?;
+    let deal = Deal::new(communicator, ranges, &collect(parts.iter().map(|part| part.0))?)?;
     let rows = deal.rows()?;
-    let columns = deal.items(parts.iter().flat_map(|(_, columns, _)| columns.iter().copied()))?;
-    let values = deal.items(parts.iter().flat_map(|(_, _, values)| values.iter().copied()))?;
+    let columns = deal.items(&collect(parts.iter().map(|part| part.1))?)?;
+    let values = deal.items(&collect(parts.iter().map(|part| part.2))?)?;
     Ok(rows.into_iter().zip(columns).zip(values).map(|((rows, columns), values)| (rows, columns, values)).collect())
 }
 

@@ -65,6 +65,7 @@ mod matrix;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code, reason = "it calls MPI")]
 pub mod mpi;
+mod needed;
 mod neighbours;
 mod options;
 mod outbox;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use host::error::check_length;
 use host::executor::Executor;
 use host::format::LARGEST_DIMENSION;
-use host::memory::{Buffer, reserve};
+use host::memory::Buffer;
 use host::{Csr, Epilogue, Format, Layout, Multivector, Plan, PlanOptions, ProductSums, Scalar, Vector};
 use solvers::{Operator, Ranks};
 
@@ -13,6 +13,7 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::exchange::{Engine, HaloExchange, Product, Route, exchange_of};
 use crate::halo::Halo;
+use crate::needed::Needed;
 use crate::ranges::Ranges;
 use crate::remote::Remote;
 use crate::rows::{OwnRows, Rows, split};
@@ -149,29 +150,15 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         let (own_rows, own) = (distribution.rows.of(rank), distribution.columns.of(rank));
         check_length("the list of rows", rows.rows(), (own_rows.end - own_rows.start) as usize)?;
         check_dimension(own.end - own.start)?;
-        let total = distribution.columns.total();
-        let mut needed = Vec::new();
-        for row in 0..rows.rows() {
-            for (column, _) in rows.entries(row) {
-                if column >= total {
-                    let reason = format!("column {column} of {total}");
-                    return Err(Error::Rows { row: own_rows.start + row as u64, reason });
-                }
-                if !own.contains(&column) {
-                    reserve(&mut needed, 1)?;
-                    needed.push(column);
-                }
-            }
-        }
-        needed.sort_unstable();
-        needed.dedup();
-        check_dimension(needed.len() as u64)?;
-        let halo = Halo::new(communicator, &distribution.columns, &needed)?;
+        let needed = Needed::of(&rows, own_rows.start, &own, distribution.columns.total())?;
+        let halo_length = needed.columns().len();
+        let halo = Halo::new(communicator, &distribution.columns, needed.columns())?;
         let (sent, length) = (halo.elements.len(), (own.end - own.start) as usize);
         let (exchange, engine) = exchange_of(communicator, executor, options.route, halo, length)?;
         let [local, remote] = split(&rows, own, &needed)?;
         drop(rows);
-        let remote = match needed.len() {
+        drop(needed);
+        let remote = match halo_length {
             0 => None,
             _ => Some(Remote::new(executor, remote, options)?),
         };
@@ -187,7 +174,7 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
             remote,
             exchange,
             engine,
-            halo: needed.len(),
+            halo: halo_length,
             sent,
             multiplies_multivectors: all == [1],
         })
@@ -336,7 +323,7 @@ fn watched<E: Executor>(
 }
 
 /// Checks a number of columns of one rank.
-fn check_dimension(columns: u64) -> Result<(), host::Error> {
+pub(crate) fn check_dimension(columns: u64) -> Result<(), host::Error> {
     let limit = LARGEST_DIMENSION as u64;
     if columns <= limit {
         return Ok(());

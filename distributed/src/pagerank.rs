@@ -1,6 +1,9 @@
 //! Transition matrices of graphs divided among ranks.
 
-use host::memory::{collect, copy};
+use std::iter;
+
+use host::format::parallel_rows;
+use host::memory::{collect, zeros};
 use host::{Csr, Real};
 use solvers::weights_of_vertices;
 
@@ -8,6 +11,7 @@ use crate::communicator::Communicator;
 use crate::deal::redistributed;
 use crate::error::Error;
 use crate::ranges::Ranges;
+use crate::rows::ROWS_AT_ONCE;
 use crate::transpose::{column_lengths, transposed};
 
 /// A rank's part of the transition matrix of a graph, for [`Pagerank::of_operator`](solvers::Pagerank::of_operator).
@@ -36,14 +40,17 @@ pub fn transitions<T: Real>(
 ) -> Result<Transitions<T>, Error> {
     let first = ranges.of(communicator.rank()).start as usize;
     let totals = weights_of_vertices(graph, first)?;
-    let mut values = copy(graph.values())?;
-    for (row, &total) in totals.iter().enumerate() {
-        for value in &mut values[graph.range(row)] {
-            *value = T::from_f64(if total == 0.0 { 0.0 } else { value.to_f64() / total });
+    let offsets = graph.row_offsets();
+    let (mut columns, mut values) = (zeros::<u32>(graph.nnz())?, zeros::<T>(graph.nnz())?);
+    parallel_rows(offsets, ROWS_AT_ONCE, &mut columns, &mut values, &|rows, columns, values| {
+        let entries = rows.flat_map(|row| graph.row(row).zip(iter::repeat(totals[row])));
+        for ((into_column, into), ((column, weight), total)) in columns.iter_mut().zip(values).zip(entries) {
+            *into_column = column;
+            *into = T::from_f64(if total == 0.0 { 0.0 } else { weight.to_f64() / total });
         }
-    }
-    let columns = copy(graph.column_indices())?;
-    let shares = Csr::try_new(graph.rows(), graph.columns(), graph.row_offsets().try_clone()?, columns, values)?;
+        Ok(())
+    })?;
+    let shares = Csr::try_new(graph.rows(), graph.columns(), offsets.try_clone()?, columns, values)?;
 
     let even = Ranges::even(ranges.total(), communicator.ranks())?;
     let lengths = column_lengths(communicator, &shares, &even)?;

@@ -3,12 +3,13 @@
 use bytemuck::Pod;
 use host::error::check_square;
 use host::format::RowCounts;
-use host::memory::{collect, reserve, with_capacity, zeros};
+use host::memory::{collect, with_capacity, zeros};
 use host::{Csr, Scalar};
 
 use crate::communicator::Communicator;
 use crate::deal::{self, Deal};
 use crate::error::Error;
+use crate::needed::Needed;
 use crate::ranges::Ranges;
 use crate::together::together;
 use crate::transpose::{in_portions, numbers_of_rows};
@@ -98,7 +99,7 @@ pub fn renumbered_ranges<T: Scalar>(
 /// # Errors
 /// When the number of a rank's elements or new numbers differs from its range, the ranks have different ranges, two
 /// elements have the same number, a rank fails, or memory runs out.
-pub fn renumber_elements<T: Pod>(
+pub fn renumber_elements<T: Pod + Send + Sync>(
     communicator: &Communicator,
     elements: &[T],
     ranges: &Ranges,
@@ -106,8 +107,8 @@ pub fn renumber_elements<T: Pod>(
     to: &Ranges,
 ) -> Result<Vec<T>, Error> {
     check(communicator, ranges, numbers, to, (ranges, elements.len()))?;
-    let deal = Deal::new(communicator, to, numbers.iter().copied())?;
-    let (places, received) = (deal.rows()?, deal.items(elements.iter().copied())?);
+    let deal = Deal::new(communicator, to, &[numbers])?;
+    let (places, received) = (deal.rows()?, deal.items(&[elements])?);
     let own = to.of(communicator.rank());
     let mut renumbered = zeros::<T>((own.end - own.start) as usize)?;
     let mut is_there = zeros::<bool>(renumbered.len())?;
@@ -174,8 +175,7 @@ struct Columns<'a> {
     first: u64,
     /// Those of the rank's own rows.
     own: &'a [u32],
-    /// Columns of other ranks, in ascending order.
-    others: Vec<u32>,
+    others: Needed,
     of_others: Vec<u32>,
 }
 
@@ -188,14 +188,9 @@ impl<'a> Columns<'a> {
         own: &'a [u32],
     ) -> Result<Self, Error> {
         let range = ranges.of(communicator.rank());
-        let mut others = Vec::new();
-        for &column in rows.column_indices().iter().filter(|&&column| !range.contains(&column.into())) {
-            reserve(&mut others, 1)?;
-            others.push(column);
-        }
-        others.sort_unstable();
-        others.dedup();
-        let of_others = fetched(communicator, ranges, own, &others)?;
+        let others = Needed::of(&rows, range.start, &range, ranges.total())?;
+        let numbers: Vec<u32> = collect(others.columns().iter().map(|&column| column as u32))?;
+        let of_others = fetched(communicator, ranges, own, &numbers)?;
         Ok(Self { first: range.start, own, others, of_others })
     }
 
@@ -204,14 +199,14 @@ impl<'a> Columns<'a> {
         match usize::try_from(place).ok().and_then(|place| self.own.get(place)) {
             Some(&number) => number,
             // Every such column is included.
-            None => self.of_others[self.others.partition_point(|&other| other < column)],
+            None => self.of_others[self.others.index(column.into()) as usize],
         }
     }
 }
 
 /// Returns the elements with the given numbers, in their order, of a divided vector of which this rank has `own`.
 fn fetched<T: Pod>(communicator: &Communicator, ranges: &Ranges, own: &[T], numbers: &[u32]) -> Result<Vec<T>, Error> {
-    let deal = Deal::new(communicator, ranges, numbers.iter().copied())?;
+    let deal = Deal::new(communicator, ranges, &[numbers])?;
     let asked = deal.rows()?;
     let mut answers = with_capacity(asked.len())?;
     for places in &asked {

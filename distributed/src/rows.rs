@@ -2,10 +2,15 @@
 
 use std::ops::Range;
 
+use host::format::{Offsets, parallel_rows};
 use host::memory::{collect, with_capacity, zeros};
-use host::{Csr, Scalar};
+use host::{Csr, Scalar, parallel};
 
 use crate::error::Error;
+use crate::needed::Needed;
+
+/// Rows that a thread takes at a time.
+pub(crate) const ROWS_AT_ONCE: usize = 4096;
 
 /// Some rows of a matrix, with the column numbers of the whole matrix.
 ///
@@ -113,8 +118,11 @@ pub fn own_block<T: Scalar>(rows: &Csr<T>, columns: Range<u64>) -> Result<Csr<T>
 }
 
 /// Rows of a rank, in any storage.
-pub(crate) trait OwnRows<T: Scalar> {
+pub(crate) trait OwnRows<T: Scalar>: Sync {
     fn rows(&self) -> usize;
+
+    /// Returns the number of entries before a row; with the number of rows, that of all entries.
+    fn offset(&self, row: usize) -> usize;
 
     /// Returns the entries of a row, with the column numbers of the whole matrix.
     fn entries(&self, row: usize) -> impl Iterator<Item = (u64, T)>;
@@ -125,8 +133,12 @@ impl<T: Scalar> OwnRows<T> for Rows<T> {
         self.len()
     }
 
+    fn offset(&self, row: usize) -> usize {
+        self.offsets[row] as usize
+    }
+
     fn entries(&self, row: usize) -> impl Iterator<Item = (u64, T)> {
-        let entries = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        let entries = self.offset(row)..self.offset(row + 1);
         self.columns[entries.clone()].iter().copied().zip(self.values[entries].iter().copied())
     }
 }
@@ -136,70 +148,49 @@ impl<T: Scalar> OwnRows<T> for &Csr<T> {
         Csr::rows(self)
     }
 
+    fn offset(&self, row: usize) -> usize {
+        self.row_offsets().get(row)
+    }
+
     fn entries(&self, row: usize) -> impl Iterator<Item = (u64, T)> {
         self.row(row).map(|(column, value)| (u64::from(column), value))
     }
 }
 
+/// [`Rows::block`] for rows in any storage.
 fn block<T: Scalar>(of: &impl OwnRows<T>, columns: Range<u64>) -> Result<Csr<T>, Error> {
-    let rows = of.rows();
-    let inside = |row: usize| of.entries(row).filter(|(column, _)| columns.contains(column));
-    let mut block = Block::new(rows, (0..rows).map(|row| inside(row).count()).sum())?;
-    for row in 0..rows {
-        inside(row).for_each(|(column, value)| block.push(column - columns.start, value));
-        block.end_row(row);
-    }
-    block.csr((columns.end.saturating_sub(columns.start)) as usize)
+    let length = columns.end.saturating_sub(columns.start) as usize;
+    // Ranges with more columns than 32 bits can number are rejected.
+    kept(of, length, |column| columns.contains(&column), |column| (column - columns.start) as u32)
 }
 
-/// Returns the entries in this rank's columns, numbered relative to the first of them, and those in `others`, sorted
-/// columns of other ranks, numbered by their index there.
-pub(crate) fn split<T: Scalar>(of: &impl OwnRows<T>, own: Range<u64>, others: &[u64]) -> Result<[Csr<T>; 2], Error> {
-    let rows = of.rows();
-    let (mut near, mut far) = (0, 0);
-    for row in 0..rows {
-        of.entries(row).for_each(|(column, _)| *(if own.contains(&column) { &mut near } else { &mut far }) += 1);
-    }
-    let mut blocks = [Block::new(rows, near)?, Block::new(rows, far)?];
-    for row in 0..rows {
-        for (column, value) in of.entries(row) {
-            match own.contains(&column) {
-                true => blocks[0].push(column - own.start, value),
-                // Every such column is included.
-                false => blocks[1].push(others.partition_point(|&other| other < column) as u64, value),
-            }
-        }
-        blocks.iter_mut().for_each(|block| block.end_row(row));
-    }
-    let [local, remote] = blocks;
-    Ok([local.csr((own.end - own.start) as usize)?, remote.csr(others.len())?])
+/// Returns the entries in this rank's columns, numbered relative to the first of them, and those in `needed` columns of
+/// other ranks, numbered by their index there.
+pub(crate) fn split<T: Scalar>(of: &impl OwnRows<T>, own: Range<u64>, needed: &Needed) -> Result<[Csr<T>; 2], Error> {
+    let remote = kept(of, needed.columns().len(), |column| !own.contains(&column), |column| needed.index(column))?;
+    Ok([block(of, own)?, remote])
 }
 
-/// A matrix being filled.
-struct Block<T> {
-    offsets: Vec<u64>,
-    columns: Vec<u32>,
-    values: Vec<T>,
-}
-
-impl<T: Scalar> Block<T> {
-    fn new(rows: usize, entries: usize) -> Result<Self, Error> {
-        Ok(Self { offsets: zeros(rows + 1)?, columns: with_capacity(entries)?, values: with_capacity(entries)? })
-    }
-
-    fn push(&mut self, column: u64, value: T) {
-        // Ranges with more columns than 32 bits can number are rejected.
-        self.columns.push(column as u32);
-        self.values.push(value);
-    }
-
-    fn end_row(&mut self, row: usize) {
-        self.offsets[row + 1] = self.values.len() as u64;
-    }
-
-    fn csr(self, columns: usize) -> Result<Csr<T>, Error> {
-        Ok(Csr::try_new(self.offsets.len() - 1, columns, self.offsets, self.columns, self.values)?)
-    }
+/// Returns the entries in columns that are to be kept, with other numbers. O(nnz) calls of both, in parallel.
+fn kept<T: Scalar>(
+    of: &impl OwnRows<T>,
+    columns: usize,
+    keep: impl Fn(u64) -> bool + Sync,
+    number: impl Fn(u64) -> u32 + Sync,
+) -> Result<Csr<T>, Error> {
+    let mut lengths = zeros::<usize>(of.rows())?;
+    parallel::fill(&mut lengths, ROWS_AT_ONCE, &|row| of.entries(row).filter(|&(column, _)| keep(column)).count());
+    let offsets = Offsets::from_lengths(lengths.iter().copied())?;
+    drop(lengths);
+    let entries = offsets.get(of.rows());
+    let (mut indices, mut values) = (zeros::<u32>(entries)?, zeros::<T>(entries)?);
+    parallel_rows(&offsets, ROWS_AT_ONCE, &mut indices, &mut values, &|rows, indices, values| {
+        let places = indices.iter_mut().zip(values);
+        let entries = rows.flat_map(|row| of.entries(row)).filter(|&(column, _)| keep(column));
+        places.zip(entries).for_each(|((index, into), (column, value))| (*index, *into) = (number(column), value));
+        Ok(())
+    })?;
+    Ok(Csr::try_new(of.rows(), columns, offsets, indices, values)?)
 }
 
 #[cfg(test)]
@@ -227,7 +218,9 @@ mod tests {
     fn entries_go_to_the_rank_that_has_their_column() {
         let rows = Rows::try_new(vec![0, 3, 3, 5], vec![9, 4, 0, 5, 9], vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         let block = rows.block(4..6).unwrap();
-        let [local, remote] = split(&rows, 4..6, &[0, 9]).unwrap();
+        let needed = Needed::of(&rows, 0, &(4..6), 10).unwrap();
+        assert_eq!(needed.columns(), [0, 9]);
+        let [local, remote] = split(&rows, 4..6, &needed).unwrap();
         assert!(block == local);
         assert!(local == Csr::try_new(3, 2, vec![0u32, 1, 1, 2], vec![0, 1], vec![2.0, 4.0]).unwrap());
         assert!(remote == Csr::try_new(3, 2, vec![0u32, 2, 2, 3], vec![1, 0, 1], vec![1.0, 3.0, 5.0]).unwrap());
@@ -235,7 +228,7 @@ mod tests {
         let whole =
             Csr::try_new(3, 10, vec![0u32, 3, 3, 5], vec![0, 4, 9, 5, 9], vec![3.0, 2.0, 1.0, 4.0, 5.0]).unwrap();
         assert!(own_block(&whole, 4..6).unwrap() == block);
-        let [near, far] = split(&&whole, 4..6, &[0, 9]).unwrap();
+        let [near, far] = split(&&whole, 4..6, &needed).unwrap();
         assert!(near == local);
         assert!(far == Csr::try_new(3, 2, vec![0u32, 2, 2, 3], vec![0, 1, 1], vec![3.0, 1.0, 5.0]).unwrap());
     }

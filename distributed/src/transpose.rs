@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use host::format::{RowCounts, TripletSlices};
-use host::memory::{with_capacity, zeros};
+use host::memory::with_capacity;
 use host::{Csr, Scalar};
 
 use crate::communicator::Communicator;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::ranges::Ranges;
 
 /// Entries that a rank sends at a time.
-const AT_ONCE: usize = 1 << 18;
+const AT_ONCE: usize = 1 << 21;
 
 /// Returns the number of entries of each column of this rank, with the columns divided by `columns`: `rows` are the rows of
 /// this rank, with all columns. All ranks must call it.
@@ -26,11 +26,13 @@ pub fn column_lengths<T: Scalar>(
 ) -> Result<Vec<usize>, Error> {
     check_columns(rows, columns)?;
     let own = columns.of(communicator.rank());
-    let mut lengths = zeros::<usize>((own.end - own.start) as usize)?;
+    let mut entries = [rows.nnz() as u64];
+    communicator.reduce(&mut entries, |sum, next| sum + next)?;
+    let mut counts = RowCounts::new((own.end - own.start) as usize, rows.rows(), entries[0].into())?;
     in_portions(communicator, rows.nnz(), |entries| {
-        Deal::new(communicator, columns, rows.column_indices()[entries].iter().copied())?.count(&mut lengths)
+        Deal::new(communicator, columns, &[&rows.column_indices()[entries]])?.count(&mut counts)
     })?;
-    Ok(lengths)
+    Ok(counts.into_lengths()?)
 }
 
 /// This rank's rows of the transpose, divided by `columns`: `rows` are this rank's rows of the matrix, divided by

@@ -6,6 +6,7 @@ use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
 use host::format::{Csr, Format, ValueStorage};
 use host::memory::{collect, copy, filled, with_capacity};
+use host::parallel;
 use host::plan::{Plan, PlanOptions, Vector};
 use host::real::Real;
 use host::select::Selection;
@@ -16,6 +17,9 @@ use super::report::Outcome;
 use super::watch::{Callback, Repeated, Watch, check};
 use crate::dense::{Multiplied, ONE, PagerankUpdate, Program, Space, Step};
 use crate::operator::Operator;
+
+/// Rows that a thread takes at a time.
+const ROWS_AT_ONCE: usize = 4096;
 
 /// The L1 norm of the last change, the sum of all ranks, and the sum of the ranks of vertices without edges.
 const CHANGE: u32 = FIRST_METHOD_SLOT;
@@ -146,23 +150,20 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
 /// # Errors
 /// When a weight is negative or not finite, a row's weights overflow, or memory runs out.
 pub fn weights_of_vertices<T: Real>(graph: &Csr<T>, first: usize) -> Result<Vec<f64>, Error> {
-    let mut totals = with_capacity(graph.rows())?;
-    for row in 0..graph.rows() {
-        let mut total = 0.0;
-        for (column, weight) in graph.row(row) {
-            let weight = weight.to_f64();
-            if !(weight >= 0.0 && weight.is_finite()) {
-                let row = first + row;
-                let reason = format!("row {row}, column {column}: weight {weight} is not finite and non-negative");
-                return Err(Error::structure("CSR", reason));
+    let weights = |row: usize| graph.row(row).map(|(column, weight)| (column, weight.to_f64()));
+    // A negative weight makes the total NaN.
+    let total = |row: usize| weights(row).map(|(_, weight)| if weight >= 0.0 { weight } else { f64::NAN }).sum();
+    let totals = parallel::map(graph.rows(), ROWS_AT_ONCE, &total)?;
+    if let Some(row) = totals.iter().position(|total: &f64| !total.is_finite()) {
+        let wrong = weights(row).find(|(_, weight)| !(*weight >= 0.0 && weight.is_finite()));
+        let row = first + row;
+        let reason = match wrong {
+            Some((column, weight)) => {
+                format!("row {row}, column {column}: weight {weight} is not finite and non-negative")
             }
-            total += weight;
-        }
-        if !total.is_finite() {
-            let row = first + row;
-            return Err(Error::structure("CSR", format!("row {row}: the sum of the weights overflows")));
-        }
-        totals.push(total);
+            None => format!("row {row}: the sum of the weights overflows"),
+        };
+        return Err(Error::structure("CSR", reason));
     }
     Ok(totals)
 }

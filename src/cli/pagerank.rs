@@ -15,6 +15,7 @@ use warp_spmv::format::Offsets;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::select::Choice;
 use warp_spmv::solver::{Options, Outcome, Pagerank};
+use warp_spmv::verify::Accumulator;
 use warp_spmv::{Csr, Format, Real};
 
 use super::choosing::Choosing;
@@ -290,7 +291,7 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
             converged,
             iterations: report.iterations,
             residual,
-            sum: x.iter().map(|rank| rank.to_f64()).sum(),
+            sum: total(x.iter().map(|rank| rank.to_f64())),
             times: Times { source: arguments.source.verb(), load, prepare, rank: report.elapsed, iteration },
             top: top(&x, arguments.top),
             history: report.history,
@@ -300,6 +301,13 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
         output::print(&if arguments.json { output::json(&ranking) } else { ranking.to_string() })?;
         wrong_answer.or(not_converged).map_or(Ok(()), Err)
     }
+}
+
+/// The sum of many small numbers, which added up one by one would be off by more than ranks are asked to be exact to.
+pub fn total(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut sum = Accumulator::default();
+    numbers.for_each(|number| sum.add_product(number, 1.0));
+    sum.combine(1.0, 0.0, 0.0).value()
 }
 
 /// Largest total change of the ranks by rounding: they add up to 1, so it is at most that of the longest sum.
@@ -317,18 +325,17 @@ pub fn with_equal_weights<T: Real + Number>(graph: Csr<T>) -> Result<Csr<T>, war
 /// Σ |x − d Pᵀ x − (1 − d + d · ranks of vertices without edges) / n|, in float64.
 fn residual<T: Real + Number>(graph: &Csr<T>, damping: f64, x: &[T]) -> f64 {
     let mut next = vec![0.0; x.len()];
-    let mut passed_on = 0.0;
-    for (vertex, rank) in x.iter().enumerate() {
-        let total: f64 = graph.row(vertex).map(|(_, weight)| weight.to_f64()).sum();
-        if total > 0.0 {
-            let share = damping * rank.to_f64() / total;
-            graph.row(vertex).for_each(|(to, weight)| next[to as usize] += share * weight.to_f64());
-            passed_on += damping * rank.to_f64();
+    let kept = total(x.iter().enumerate().map(|(vertex, rank)| {
+        let (rank, weights) = (rank.to_f64(), graph.row(vertex).map(|(_, weight)| weight.to_f64()).sum::<f64>());
+        if weights == 0.0 {
+            return rank;
         }
-    }
-    let sum: f64 = x.iter().map(|rank| rank.to_f64()).sum();
-    let shared = (sum - passed_on) / x.len() as f64;
-    next.iter().zip(x).map(|(next, rank)| (next + shared - rank.to_f64()).abs()).sum()
+        let share = damping * rank / weights;
+        graph.row(vertex).for_each(|(to, weight)| next[to as usize] += share * weight.to_f64());
+        (1.0 - damping) * rank
+    }));
+    let shared = kept / x.len() as f64;
+    total(next.iter().zip(x).map(|(next, rank)| (next + shared - rank.to_f64()).abs()))
 }
 
 /// The largest number of entries of a column.
@@ -407,6 +414,13 @@ mod tests {
         assert!(vertices(&ranks, 0).is_empty());
         assert!(vertices(&[], 3).is_empty());
         assert_eq!(top(&[0.25f32], 1), [Ranked { vertex: 1, rank: 0.25 }]);
+    }
+
+    #[test]
+    fn a_million_numbers_are_added_up_to_the_last_digit() {
+        let added: f64 = (0..1 << 20).map(|_| 0.1).sum();
+        assert!((added / 104_857.6 - 1.0).abs() > 1e-12, "{added}");
+        assert_eq!(total((0..1 << 20).map(|_| 0.1)), 104_857.6);
     }
 
     /// Vertex 1 has edges to 2 and, three times as heavy, to 3; 2 has one to 3, and 3 has none.

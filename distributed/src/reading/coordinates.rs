@@ -5,7 +5,7 @@
 
 use files::{CoordinatePortions, Header, Number, Portion, PortionReader, ReadProgress, Triplets};
 use host::format::{RowCounts, TripletSlices};
-use host::memory::{collect, zeros};
+use host::memory::collect;
 
 use super::{FileRows, agree_on_portions};
 use crate::communicator::Communicator;
@@ -27,17 +27,20 @@ pub(super) fn read<T: Number>(
     let even = Ranges::even(header.rows as u64, communicator.ranks())?;
     let rounds = Rounds { communicator, file, progress, passes: 2 };
     let own = even.of(communicator.rank());
-    let mut lengths = zeros::<usize>((own.end - own.start) as usize)?;
+    // An entry of a symmetric matrix may stand for two.
+    let most = 2 * header.entries as u128;
+    let mut counts = RowCounts::new((own.end - own.start) as usize, header.columns, most)?;
     let counted = rounds.go_through(
         0,
         |reader, number| reader.rows(number),
-        |parts| Deal::new(communicator, &even, parts.iter().flatten().copied())?.count(&mut lengths),
+        |parts| Deal::new(communicator, &even, &collect(parts.iter().map(Vec::as_slice))?)?.count(&mut counts),
     )?;
     if let Some(blame) = counted {
         // Only the rows were examined: an earlier line may have another error.
         let checked = rounds.go_through(0, |reader, number| reader.check::<T>(number), |_| Ok(()))?;
         return Err(checked.unwrap_or(blame).into_error(communicator));
     }
+    let lengths = counts.into_lengths()?;
     let ranges = Ranges::balanced_together(communicator, &lengths)?;
     let counts: Vec<u64> = collect(lengths.iter().map(|&length| length as u64))?;
     let counts = deal::redistributed(communicator, &counts, &even, &ranges)?;

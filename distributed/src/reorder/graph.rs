@@ -49,10 +49,10 @@ impl<'a> Graph<'a> {
         in_portions(communicator, rows.nnz(), |entries| {
             let columns = &rows.column_indices()[entries.clone()];
             let of_rows = numbers_of_rows(rows, entries, start)?;
-            let deal = Deal::new(communicator, ranges, columns.iter().copied())?;
-            for received in deal.items(deal.numbers().zip(of_rows).map(|(column, row)| [column, row]))? {
-                received.iter().for_each(|&[column, row]| add(column as usize, row));
-            }
+            let deal = Deal::new(communicator, ranges, &[columns])?;
+            let (columns, of_rows) = (deal.rows()?, deal.items(&[&of_rows])?);
+            let received = columns.iter().flatten().zip(of_rows.iter().flatten());
+            received.for_each(|(&column, &row)| add(column as usize, row));
             Ok(())
         })?;
         drop(next);

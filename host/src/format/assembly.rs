@@ -8,7 +8,7 @@ use crate::parallel;
 use crate::real::Scalar;
 
 /// Largest number of concurrent passes over the entries.
-const MOST_PASSES: usize = 8;
+const MOST_PASSES: usize = 32;
 
 /// A batch of entries: rows, columns, values.
 #[doc(hidden)]
@@ -82,6 +82,14 @@ impl RowCounts {
             Offsets::Wide(counts) => sum(counts),
         }
         self.counts
+    }
+
+    /// Returns the number of counted entries of each row.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn into_lengths(self) -> Result<Vec<usize>, Error> {
+        collect((0..self.rows).map(|row| self.counts.get(row + 1)))
     }
 
     /// Returns a matrix with room for the counted entries.

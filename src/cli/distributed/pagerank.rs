@@ -25,7 +25,7 @@ use crate::cli::input::Source;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::looks::Looks;
 use crate::cli::output::{self, printable};
-use crate::cli::pagerank::{Ranked, Times, rounding_of, top, with_equal_weights, write_ranks};
+use crate::cli::pagerank::{Ranked, Times, rounding_of, top, total, with_equal_weights, write_ranks};
 use crate::cli::record::{Environment, Shape, path_if_any};
 use crate::cli::units::{self, HumanCount, duration};
 
@@ -206,15 +206,15 @@ fn residual<T: Real + Number>(
 ) -> Result<(f64, f64), Error> {
     let (edges, reached): (Csr<T>, Vec<u32>) = loaded.compressed()?;
     let mut flows = memory::zeros::<f64>(reached.len())?;
-    let mut passed_on = 0.0;
-    for (vertex, rank) in x.iter().enumerate() {
-        let total: f64 = edges.row(vertex).map(|(_, weight)| weight.to_f64()).sum();
-        if total > 0.0 {
-            let share = damping * rank.to_f64() / total;
-            edges.row(vertex).for_each(|(to, weight)| flows[to as usize] += share * weight.to_f64());
-            passed_on += damping * rank.to_f64();
+    let kept = total(x.iter().enumerate().map(|(vertex, rank)| {
+        let (rank, weights) = (rank.to_f64(), edges.row(vertex).map(|(_, weight)| weight.to_f64()).sum::<f64>());
+        if weights == 0.0 {
+            return rank;
         }
-    }
+        let share = damping * rank / weights;
+        edges.row(vertex).for_each(|(to, weight)| flows[to as usize] += share * weight.to_f64());
+        (1.0 - damping) * rank
+    }));
     let ranges: &Ranges = &loaded.distribution.rows;
     let (mut to, mut with) = (Vec::new(), Vec::new());
     for rank in 0..communicator.ranks() {
@@ -231,10 +231,10 @@ fn residual<T: Real + Number>(
             *next += flow;
         }
     }
-    let mut sums = [x.iter().map(|rank| rank.to_f64()).sum::<f64>(), passed_on];
+    let mut sums = [total(x.iter().map(|rank| rank.to_f64())), kept];
     communicator.sum(&mut sums)?;
-    let shared = (sums[0] - sums[1]) / ranges.total() as f64;
-    let mut change = [next.iter().zip(x).map(|(next, rank)| (next + shared - rank.to_f64()).abs()).sum::<f64>()];
+    let shared = sums[1] / ranges.total() as f64;
+    let mut change = [total(next.iter().zip(x).map(|(next, rank)| (next + shared - rank.to_f64()).abs()))];
     communicator.sum(&mut change)?;
     Ok((change[0], sums[0]))
 }
