@@ -4,6 +4,7 @@
 mod sharing;
 
 use std::any::Any;
+use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -304,20 +305,16 @@ impl Communicator {
     /// # Errors
     /// When the number of lists is not the number of ranks, a rank fails, or memory runs out.
     pub fn all_to_all<T: Pod>(&self, lists: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
-        self.lists_to_all(lists, |own| copy_of(own))
+        self.lists_to_all(lists, lists.get(self.rank()).map_or(Ok(Vec::new()), |own| copy_of(own)))
     }
 
-    /// [`all_to_all`](Self::all_to_all), which does not copy the list that stays with this rank.
+    /// [`all_to_all`](Self::all_to_all) without a copy of the list that stays with this rank.
     pub(crate) fn exchange_lists<T: Pod>(&self, mut lists: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, Error> {
-        let own = lists.get_mut(self.rank()).map(std::mem::take).unwrap_or_default();
-        self.lists_to_all(&lists, |_| Ok(own))
+        let own = lists.get_mut(self.rank()).map(mem::take).unwrap_or_default();
+        self.lists_to_all(&lists, Ok(own))
     }
 
-    fn lists_to_all<T: Pod>(
-        &self,
-        lists: &[Vec<T>],
-        own: impl FnOnce(&[T]) -> Result<Vec<T>, Error>,
-    ) -> Result<Vec<Vec<T>>, Error> {
+    fn lists_to_all<T: Pod>(&self, lists: &[Vec<T>], mut own: Result<Vec<T>, Error>) -> Result<Vec<Vec<T>>, Error> {
         let (rank, ranks) = (self.rank(), self.ranks());
         if lists.len() != ranks {
             let value = lists.len().to_string();
@@ -328,10 +325,9 @@ impl Communicator {
                 let to = (rank + step) % ranks;
                 call.send(to, cast_slice(&lists[to]))?;
             }
-            let mut own = Some(own);
-            let of_rank = |from: usize| match own.take_if(|_| from == rank) {
-                Some(own) => own(&lists[rank]),
-                None => self.values(from, &call.receive(from)?),
+            let of_rank = |from: usize| match from == rank {
+                true => mem::replace(&mut own, Ok(Vec::new())),
+                false => self.values(from, &call.receive(from)?),
             };
             (0..ranks).map(of_rank).collect()
         })

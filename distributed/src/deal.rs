@@ -15,8 +15,11 @@ use crate::ranges::Ranges;
 /// Entries as rows, columns and values.
 pub(crate) type Entries<T> = (Vec<u32>, Vec<u32>, Vec<T>);
 
-/// Rows that one thread deals at a time.
-const ROWS_AT_ONCE: usize = 1 << 14;
+/// Rows that one thread deals at a time, at least.
+const DEALT_AT_ONCE: usize = 1 << 14;
+
+/// They are at least this many times the ranks, for each of which a thread keeps a place in a list.
+const FOR_EACH_RANK: usize = 16;
 
 /// Rows whose items go to the ranks that own them, in several parts.
 pub(crate) struct Deal<'c> {
@@ -41,8 +44,9 @@ struct Chunk {
 impl<'c> Deal<'c> {
     /// Finds the owners of the rows of all parts. O(rows log ranks), in parallel.
     pub fn new(communicator: &'c Communicator, ranges: &Ranges, parts: &[&[u32]]) -> Result<Self, Error> {
+        let at_once = DEALT_AT_ONCE.max(FOR_EACH_RANK * ranges.ranks());
         let ends = parts.iter().enumerate().flat_map(|(part, rows)| {
-            (0..rows.len()).step_by(ROWS_AT_ONCE).map(move |begin| (part, begin..rows.len().min(begin + ROWS_AT_ONCE)))
+            (0..rows.len()).step_by(at_once).map(move |begin| (part, begin..rows.len().min(begin + at_once)))
         });
         let mut places = with_capacity(ends.clone().count())?;
         places.extend(ends);
@@ -100,7 +104,9 @@ impl<'c> Deal<'c> {
         parallel::map_items(shares, &|(number, mut share)| {
             let chunk = &self.chunks[number];
             for (&owner, &item) in chunk.owners.iter().zip(items(chunk)) {
-                share[owner as usize].next().into_iter().for_each(|place| *place = item);
+                if let Some(place) = share[owner as usize].next() {
+                    *place = item;
+                }
             }
         })?;
         self.communicator.exchange_lists(lists)
@@ -163,7 +169,7 @@ pub fn redistributed<T: Pod>(
         let end = range.end.clamp(own.start, own.end) - own.start;
         lists.push(collect(elements[begin as usize..end.max(begin) as usize].iter().copied())?);
     }
-    joined(&communicator.all_to_all(&lists)?)
+    joined(&communicator.exchange_lists(lists)?)
 }
 
 /// Returns the received parts, concatenated.

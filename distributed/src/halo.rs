@@ -38,8 +38,7 @@ impl Halo {
             requests.push(collect(of_other.iter().map(|column| column - range.start))?);
             rest = after;
         }
-        let requested = communicator.all_to_all(&requests)?;
-        drop(requests);
+        let requested = communicator.exchange_lists(requests)?;
         let mut to = Vec::new();
         let mut elements = with_capacity(requested.iter().map(Vec::len).sum())?;
         for (other, request) in requested.iter().enumerate().filter(|(_, request)| !request.is_empty()) {

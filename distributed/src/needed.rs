@@ -59,9 +59,11 @@ impl Needed {
             }
             Ok(columns)
         };
-        let parts = parallel::map(parts, 1, &of_part)?.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let mut columns = with_capacity(parts.iter().map(Vec::len).sum())?;
-        parts.into_iter().for_each(|part| columns.extend(part));
+        let parts = parallel::map(parts, 1, &of_part)?;
+        let mut columns = with_capacity(parts.iter().flatten().map(Vec::len).sum())?;
+        for part in parts {
+            columns.extend(part?);
+        }
         parallel::sort_unstable_by(&mut columns, u64::cmp);
         columns.dedup();
         Self::new(columns)

@@ -12,7 +12,7 @@ use crate::deal::redistributed;
 use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::rows::ROWS_AT_ONCE;
-use crate::transpose::{column_lengths, transposed};
+use crate::transpose::{AT_ONCE, column_lengths, transposed_of};
 
 /// A rank's part of the transition matrix of a graph, for [`Pagerank::of_operator`](solvers::Pagerank::of_operator).
 pub struct Transitions<T: Real> {
@@ -57,7 +57,8 @@ pub fn transitions<T: Real>(
     let balanced = Ranges::balanced_together(communicator, &lengths)?;
     let mut longest_row = [lengths.iter().copied().max().unwrap_or(0) as u64];
     communicator.reduce(&mut longest_row, u64::max)?;
-    let rows = transposed(communicator, &shares, ranges, &balanced)?;
+    let lengths = redistributed(communicator, &lengths, &even, &balanced)?;
+    let rows = transposed_of(communicator, &shares, ranges, &balanced, lengths, AT_ONCE)?;
     let dangling: Vec<u8> = collect(totals.iter().map(|&total| u8::from(total == 0.0)))?;
     let dangling = redistributed(communicator, &dangling, ranges, &balanced)?;
     let dangling = collect(dangling.iter().map(|&is| is == 1))?;

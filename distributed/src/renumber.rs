@@ -213,7 +213,7 @@ fn fetched<T: Pod>(communicator: &Communicator, ranges: &Ranges, own: &[T], numb
         answers.push(collect(places.iter().map(|&place| own[place as usize]))?);
     }
     drop(asked);
-    let answers = communicator.all_to_all(&answers)?;
+    let answers = communicator.exchange_lists(answers)?;
     let mut next = zeros::<usize>(answers.len())?;
     let mut fetched = with_capacity(numbers.len())?;
     fetched.extend(deal.owners().map(|rank| {

@@ -171,7 +171,8 @@ pub(crate) fn split<T: Scalar>(of: &impl OwnRows<T>, own: Range<u64>, needed: &N
     Ok([block(of, own)?, remote])
 }
 
-/// Returns the entries in columns that are to be kept, with other numbers. O(nnz) calls of both, in parallel.
+/// Returns the entries in columns that are to be kept, with other numbers. Calls `keep` twice for each entry and `number`
+/// once for each that is kept, in parallel.
 fn kept<T: Scalar>(
     of: &impl OwnRows<T>,
     columns: usize,

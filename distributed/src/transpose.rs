@@ -11,8 +11,11 @@ use crate::deal::{self, Deal};
 use crate::error::Error;
 use crate::ranges::Ranges;
 
-/// Entries that a rank sends at a time.
-const AT_ONCE: usize = 1 << 21;
+/// Entries that all ranks together send at a time.
+pub(crate) const AT_ONCE: usize = 1 << 21;
+
+/// Entries that each sends at least.
+const LEAST_AT_ONCE: usize = 1 << 10;
 
 /// Returns the number of entries of each column of this rank, with the columns divided by `columns`: `rows` are the rows of
 /// this rank, with all columns. All ranks must call it.
@@ -68,11 +71,24 @@ pub fn transposed<T: Scalar>(
     columns: &Ranges,
 ) -> Result<Csr<T>, Error> {
     of_rows.check_length(communicator, "rows", rows.rows())?;
-    let own = of_rows.of(communicator.rank());
     let lengths = column_lengths(communicator, rows, columns)?;
+    transposed_of(communicator, rows, of_rows, columns, lengths, AT_ONCE)
+}
+
+/// [`transposed`], where `lengths` has the number of entries of each of this rank's columns, and all ranks together send
+/// `at_once` entries at a time.
+pub(crate) fn transposed_of<T: Scalar>(
+    communicator: &Communicator,
+    rows: &Csr<T>,
+    of_rows: &Ranges,
+    columns: &Ranges,
+    lengths: Vec<usize>,
+    at_once: usize,
+) -> Result<Csr<T>, Error> {
+    let own = of_rows.of(communicator.rank());
     let mut assembly = RowCounts::of_lengths(of_rows.total() as usize, &lengths)?.into_assembly()?;
     drop(lengths);
-    in_portions(communicator, rows.nnz(), |entries| {
+    in_portions_of(communicator, rows.nnz(), at_once, |entries| {
         let part = numbers_of_rows(rows, entries.clone(), own.start)?;
         let slices: TripletSlices<'_, T> = (&rows.column_indices()[entries.clone()], &part, &rows.values()[entries]);
         let received = deal::entries(communicator, columns, &[slices])?;
@@ -93,10 +109,19 @@ fn check_columns<T: Scalar>(rows: &Csr<T>, columns: &Ranges) -> Result<(), Error
 pub(crate) fn in_portions(
     communicator: &Communicator,
     entries: usize,
+    work: impl FnMut(Range<usize>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    in_portions_of(communicator, entries, AT_ONCE.max(LEAST_AT_ONCE * communicator.ranks()), work)
+}
+
+fn in_portions_of(
+    communicator: &Communicator,
+    entries: usize,
+    at_once: usize,
     mut work: impl FnMut(Range<usize>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     // The data that a rank may receive at a time does not grow with the number of ranks.
-    let at_once = (AT_ONCE / communicator.ranks()).max(1 << 10);
+    let at_once = at_once.div_ceil(communicator.ranks());
     let mut rounds = [entries.div_ceil(at_once) as u64];
     communicator.reduce(&mut rounds, u64::max)?;
     (0..rounds[0] as usize).try_for_each(|round| {
@@ -119,4 +144,37 @@ pub(crate) fn numbers_of_rows<T: Scalar>(rows: &Csr<T>, entries: Range<usize>, f
         numbers.push((first + row as u64) as u32);
     }
     Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Rows;
+    use crate::threads;
+
+    #[test]
+    fn entries_arrive_in_order_however_many_go_at_a_time() {
+        // Rows of 0 to 12 entries, some of them twice in a column, whose order decides the rounding of their sum.
+        let lengths: Vec<usize> = (0..200).map(|row| row * 7 % 13).collect();
+        let row_of = |row: usize| std::iter::repeat_n(row as u32, lengths[row]);
+        let of_entries: Vec<u32> = (0..lengths.len()).flat_map(row_of).collect();
+        let columns: Vec<u32> = (0..of_entries.len() as u32).map(|entry| entry * entry % 97).collect();
+        let values: Vec<f64> = (0..of_entries.len()).map(|entry| 1.0 / (1 + entry) as f64).collect();
+        let expected = Csr::try_from_triplets(97, 200, &columns, &of_entries, &values).unwrap();
+        assert!(expected.nnz() < values.len());
+        let offsets: Vec<u32> = (0..=200).map(|row| lengths[..row].iter().sum::<usize>() as u32).collect();
+        let whole = Csr::try_new(200, 97, offsets, columns, values).unwrap();
+        // The second rank has no rows, and the last far fewer entries than the first.
+        let (of_rows, columns) = (Ranges::try_new(vec![0, 150, 150, 200]).unwrap(), Ranges::even(97, 3).unwrap());
+        for at_once in [3, 100, AT_ONCE] {
+            let parts = threads::run(3, |communicator| {
+                let rows = Rows::of(&whole, of_rows.of(communicator.rank()))?.block(0..97)?;
+                let lengths = column_lengths(communicator, &rows, &columns)?;
+                transposed_of(communicator, &rows, &of_rows, &columns, lengths, at_once)
+            });
+            for (rank, part) in parts.unwrap().into_iter().enumerate() {
+                assert!(Rows::from_csr(part).unwrap() == Rows::of(&expected, columns.of(rank)).unwrap(), "{at_once}");
+            }
+        }
+    }
 }

@@ -68,3 +68,10 @@ pub struct Header {
     /// Number of entries in the file, which may differ from that of the matrix.
     pub entries: u64,
 }
+
+impl Header {
+    /// Returns the largest possible number of entries of the matrix, with those implied by its symmetry.
+    pub fn most_entries(&self) -> u128 {
+        u128::from(self.entries) * if self.symmetry == Symmetry::General { 1 } else { 2 }
+    }
+}

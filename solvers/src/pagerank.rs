@@ -152,7 +152,8 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
 pub fn weights_of_vertices<T: Real>(graph: &Csr<T>, first: usize) -> Result<Vec<f64>, Error> {
     let weights = |row: usize| graph.row(row).map(|(column, weight)| (column, weight.to_f64()));
     // A negative weight makes the total NaN.
-    let total = |row: usize| weights(row).map(|(_, weight)| if weight >= 0.0 { weight } else { f64::NAN }).sum();
+    let add = |total, (_, weight)| total + if weight >= 0.0 { weight } else { f64::NAN };
+    let total = |row: usize| weights(row).fold(0.0, add);
     let totals = parallel::map(graph.rows(), ROWS_AT_ONCE, &total)?;
     if let Some(row) = totals.iter().position(|total: &f64| !total.is_finite()) {
         let wrong = weights(row).find(|(_, weight)| !(*weight >= 0.0 && weight.is_finite()));

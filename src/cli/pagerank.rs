@@ -303,7 +303,7 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
     }
 }
 
-/// The sum of many small numbers, which added up one by one would be off by more than ranks are asked to be exact to.
+/// The sum of many small numbers in twice the precision: added one by one, their error would exceed the tolerance of ranks.
 pub fn total(numbers: impl Iterator<Item = f64>) -> f64 {
     let mut sum = Accumulator::default();
     numbers.for_each(|number| sum.add_product(number, 1.0));
@@ -322,19 +322,26 @@ pub fn with_equal_weights<T: Real + Number>(graph: Csr<T>) -> Result<Csr<T>, war
     Csr::try_new(rows, columns, offsets, indices, vec![T::ONE; values.len()])
 }
 
+/// Adds d times the rank of each vertex to the vertices that its edges lead to. Returns d times the sum of the ranks of
+/// vertices without edges.
+pub fn pass_on<T: Real>(edges: &Csr<T>, damping: f64, x: &[T], next: &mut [f64]) -> f64 {
+    total(x.iter().enumerate().map(|(vertex, rank)| {
+        let passed = damping * rank.to_f64();
+        let weights: f64 = edges.row(vertex).map(|(_, weight)| weight.to_f64()).sum();
+        if weights == 0.0 {
+            return passed;
+        }
+        let share = passed / weights;
+        edges.row(vertex).for_each(|(to, weight)| next[to as usize] += share * weight.to_f64());
+        0.0
+    }))
+}
+
 /// Σ |x − d Pᵀ x − (1 − d + d · ranks of vertices without edges) / n|, in float64.
 fn residual<T: Real + Number>(graph: &Csr<T>, damping: f64, x: &[T]) -> f64 {
     let mut next = vec![0.0; x.len()];
-    let kept = total(x.iter().enumerate().map(|(vertex, rank)| {
-        let (rank, weights) = (rank.to_f64(), graph.row(vertex).map(|(_, weight)| weight.to_f64()).sum::<f64>());
-        if weights == 0.0 {
-            return rank;
-        }
-        let share = damping * rank / weights;
-        graph.row(vertex).for_each(|(to, weight)| next[to as usize] += share * weight.to_f64());
-        (1.0 - damping) * rank
-    }));
-    let shared = kept / x.len() as f64;
+    let left = pass_on(graph, damping, x, &mut next);
+    let shared = (1.0 - damping + left) / x.len() as f64;
     total(next.iter().zip(x).map(|(next, rank)| (next + shared - rank.to_f64()).abs()))
 }
 
@@ -432,6 +439,8 @@ mod tests {
         let next = [shared, shared + 0.1, shared + 0.35];
         let expected: f64 = next.iter().zip([0.8, 0.1, 0.1]).map(|(next, x): (&f64, f64)| (next - x).abs()).sum();
         assert!((residual(&graph, 0.5, &[0.8, 0.1, 0.1]) - expected).abs() < 1e-15);
+        // Ranks that do not add up to 1 are wrong, however well they fit each other.
+        assert!((residual(&graph, 0.5, &[0.0; 3]) - 0.5).abs() < 1e-15);
         assert_eq!(longest_column(&graph), 2);
     }
 }

@@ -5,7 +5,8 @@ use std::error::Error;
 use std::fs;
 
 use warp_spmv::distributed::{
-    self, Communicator, Ranges, renumber_elements, renumbered, renumbered_ranges, restore_elements,
+    self, Communicator, DistributedMatrix, Distribution, MatrixOptions, Ranges, renumber_elements, renumbered,
+    renumbered_ranges, restore_elements, transitions, transposed,
 };
 use warp_spmv::executor::{Cpu, Executor, Reference};
 use warp_spmv::format::{FillLimit, HybSplit, Matrix, Offsets};
@@ -416,4 +417,12 @@ fn generators_and_orders() {
     each_refused("ranges for them", || (), |()| renumbered_ranges(&alone, &matrix, &ranges, &numbers));
     each_refused("elements, too", || (), |()| renumber_elements(&alone, &vector, &ranges, &numbers, &ranges));
     each_refused("and back", || (), |()| restore_elements(&alone, &vector, &ranges, &numbers, &ranges));
+    each_refused("rows of the transpose", || (), |()| transposed(&alone, &matrix, &ranges, &ranges));
+    let (cpu, options, square) = (Cpu::new(), MatrixOptions::default(), Distribution::square(ranges.clone()));
+    let divided = |()| DistributedMatrix::from_csr(&alone, &cpu, square.clone(), &matrix, &options);
+    each_refused("a matrix of ranks", || (), divided);
+    let (rows, columns, offsets) = (matrix.rows(), matrix.columns(), matrix.row_offsets().try_clone().unwrap());
+    let graph = Csr::try_new(rows, columns, offsets, matrix.column_indices().to_vec(), vec![1.0; matrix.nnz()]);
+    let graph = graph.unwrap();
+    each_refused("transitions", || (), |()| transitions(&alone, &graph, &ranges));
 }

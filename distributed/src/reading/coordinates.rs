@@ -27,9 +27,7 @@ pub(super) fn read<T: Number>(
     let even = Ranges::even(header.rows as u64, communicator.ranks())?;
     let rounds = Rounds { communicator, file, progress, passes: 2 };
     let own = even.of(communicator.rank());
-    // An entry of a symmetric matrix may stand for two.
-    let most = 2 * header.entries as u128;
-    let mut counts = RowCounts::new((own.end - own.start) as usize, header.columns, most)?;
+    let mut counts = RowCounts::new((own.end - own.start) as usize, header.columns, header.most_entries())?;
     let counted = rounds.go_through(
         0,
         |reader, number| reader.rows(number),

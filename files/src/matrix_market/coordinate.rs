@@ -84,7 +84,7 @@ pub(super) fn read<T: Number>(document: &Document<'_>, progress: ReadProgress<'_
         return Ok((matrix, header));
     }
     body.entries.passes = 2;
-    let mut counts = RowCounts::new(header.rows, header.columns, body.most_entries())?;
+    let mut counts = RowCounts::new(header.rows, header.columns, header.most_entries())?;
     body.count::<T>(|rows| counts.add(rows))?;
     let mut assembly = counts.into_assembly()?;
     body.read(1, |chunks| assembly.place(&parts(chunks)).map(|()| true))?;
@@ -134,11 +134,6 @@ impl<'a> Body<'a> {
         header::check_values::<V>(document, &header)?;
         let entries = Entries::new(document, begin, header.entries, progress)?;
         Ok(Self { header, entries })
-    }
-
-    /// Maximum number of entries in the matrix, including those implied by its symmetry.
-    fn most_entries(&self) -> u128 {
-        u128::from(self.header.entries) * if self.header.symmetry == Symmetry::General { 1 } else { 2 }
     }
 
     /// The matrix, if its entries are sorted by row.

@@ -7,8 +7,14 @@ use crate::memory::{Element, collect, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Largest number of concurrent passes over the entries.
-const MOST_PASSES: usize = 32;
+/// Largest number of concurrent passes over the entries: each reads the rows of all.
+const MOST_PASSES: usize = 8;
+
+/// Largest number of passes over few entries, whose rows stay in the cache.
+const MOST_PASSES_OVER_FEW: usize = 32;
+
+/// This many rows of entries fit in a cache that threads share.
+const FEW: usize = 1 << 22;
 
 /// A batch of entries: rows, columns, values.
 #[doc(hidden)]
@@ -189,11 +195,16 @@ fn row_ranges(parts: &[&[u32]]) -> Result<Option<(Vec<RowRange>, usize, usize)>,
     Ok(both.map(|(first, last)| (ranges, first as usize, last as usize)))
 }
 
+/// Returns the number of concurrent passes over some entries.
+fn passes(entries: usize) -> usize {
+    parallel::threads().min(if entries <= FEW { MOST_PASSES_OVER_FEW } else { MOST_PASSES })
+}
+
 /// Adds to the counts of rows. Each thread takes a range of rows and picks their entries out of all parts.
 fn count<O: Offset>(counts: &mut [O], parts: &[&[u32]]) -> Result<(), Error> {
     let Some((ranges, first, last)) = row_ranges(parts)? else { return Ok(()) };
     let counts = &mut counts[first..=last];
-    let rows_at_once = counts.len().div_ceil(parallel::threads().min(MOST_PASSES));
+    let rows_at_once = counts.len().div_ceil(passes(parts.iter().map(|rows| rows.len()).sum()));
     parallel::chunks_mut(counts, rows_at_once, 1, &|(chunk, counts)| {
         let first = first + chunk * rows_at_once;
         let end = first + counts.len();
@@ -254,7 +265,8 @@ fn place<O: Offset, T: Scalar>(
     let Some((ranges, first, last)) = row_ranges(&rows)? else { return Ok(()) };
     let surplus = || Error::structure("triplet", "there are more entries than were counted");
     let next = next.get_mut(first..=last).ok_or_else(surplus)?;
-    let shares = shares(first, next, column_indices, values).ok_or_else(surplus)?;
+    let entries = rows.iter().map(|rows| rows.len()).sum();
+    let shares = shares(entries, first, next, column_indices, values).ok_or_else(surplus)?;
     let filled = parallel::map_items(shares, &|(_, mut share)| {
         for (part, range) in parts.iter().zip(&ranges) {
             if (range.0 as usize) < share.first_row + share.next.len() && range.1 as usize >= share.first_row {
@@ -266,8 +278,9 @@ fn place<O: Offset, T: Scalar>(
     filled.into_iter().collect()
 }
 
-/// Splits some rows into shares with about equally many positions; returns `None` if the positions do not ascend.
+/// Splits some rows, to which some entries go, into shares with about equally many positions; returns `None` if the positions do not ascend.
 fn shares<'a, O: Offset, T: Scalar>(
+    entries: usize,
     mut first_row: usize,
     mut next: &'a mut [O],
     column_indices: &'a mut [u32],
@@ -278,7 +291,7 @@ fn shares<'a, O: Offset, T: Scalar>(
     let places = next.last()?.to_usize().checked_sub(first_place)?;
     let mut column_indices = column_indices.get_mut(first_place..)?;
     let mut values = values.get_mut(first_place..)?;
-    let count = parallel::threads().min(MOST_PASSES);
+    let count = passes(entries);
     let begin = first_place;
     let mut shares = Vec::with_capacity(count);
     for share in 1..=count {

@@ -25,7 +25,7 @@ use crate::cli::input::Source;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::looks::Looks;
 use crate::cli::output::{self, printable};
-use crate::cli::pagerank::{Ranked, Times, rounding_of, top, total, with_equal_weights, write_ranks};
+use crate::cli::pagerank::{Ranked, Times, pass_on, rounding_of, top, total, with_equal_weights, write_ranks};
 use crate::cli::record::{Environment, Shape, path_if_any};
 use crate::cli::units::{self, HumanCount, duration};
 
@@ -206,15 +206,7 @@ fn residual<T: Real + Number>(
 ) -> Result<(f64, f64), Error> {
     let (edges, reached): (Csr<T>, Vec<u32>) = loaded.compressed()?;
     let mut flows = memory::zeros::<f64>(reached.len())?;
-    let kept = total(x.iter().enumerate().map(|(vertex, rank)| {
-        let (rank, weights) = (rank.to_f64(), edges.row(vertex).map(|(_, weight)| weight.to_f64()).sum::<f64>());
-        if weights == 0.0 {
-            return rank;
-        }
-        let share = damping * rank / weights;
-        edges.row(vertex).for_each(|(to, weight)| flows[to as usize] += share * weight.to_f64());
-        (1.0 - damping) * rank
-    }));
+    let left = pass_on(&edges, damping, x, &mut flows);
     let ranges: &Ranges = &loaded.distribution.rows;
     let (mut to, mut with) = (Vec::new(), Vec::new());
     for rank in 0..communicator.ranks() {
@@ -231,9 +223,9 @@ fn residual<T: Real + Number>(
             *next += flow;
         }
     }
-    let mut sums = [total(x.iter().map(|rank| rank.to_f64())), kept];
+    let mut sums = [total(x.iter().map(|rank| rank.to_f64())), left];
     communicator.sum(&mut sums)?;
-    let shared = sums[1] / ranges.total() as f64;
+    let shared = (1.0 - damping + sums[1]) / ranges.total() as f64;
     let mut change = [total(next.iter().zip(x).map(|(next, rank)| (next + shared - rank.to_f64()).abs()))];
     communicator.sum(&mut change)?;
     Ok((change[0], sums[0]))
