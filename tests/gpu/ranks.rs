@@ -170,13 +170,13 @@ fn cases<T: Scalar>(world: World) -> Vec<Case<T>> {
 impl<T: Scalar> Case<T> {
     /// Checks this rank's part of several queued products with different vectors, and of products with several vectors
     /// at once, and returns their bits.
-    fn products(&self, communicator: &Communicator, world: World, route: Route) -> Result<Vec<Vec<u64>>, Error> {
+    fn products(&self, communicator: &Communicator, gpu: &Cuda, route: Route) -> Result<Vec<Vec<u64>>, Error> {
         let Self { name, matrix, distribution, remote, xs, old_y } = self;
-        let (rank, gpu, rows) = (communicator.rank(), world.of(communicator), matrix.rows());
-        poison::<T>(&gpu);
+        let (rank, rows) = (communicator.rank(), matrix.rows());
+        poison::<T>(gpu);
         let mut options = MatrixOptions { local: Format::SELL_P, remote: *remote, route, ..MatrixOptions::default() };
         options.plan.fill_limit = warp_spmv::format::FillLimit { times_csr: 1000.0 };
-        let mut part = part(communicator, &gpu, matrix, distribution, &options)?;
+        let mut part = part(communicator, gpu, matrix, distribution, &options)?;
         let own = |vector: &[T], ranges: &Ranges| {
             let own = ranges.of(rank);
             vector[own.start as usize..own.end as usize].to_vec()
@@ -221,12 +221,14 @@ impl<T: Scalar> Case<T> {
 }
 
 /// Checks that all cases by `route` are right and equal those through the host bit by bit. Returns the number of
-/// products. The ranks are reused, since NCCL takes a second to connect them.
+/// products. The ranks are reused, since NCCL takes a second to connect them, and so are their executors, without which
+/// the driver would set up each GPU again for each case.
 fn check_products<T: Scalar>(world: World, route: Route) -> usize {
     let cases = cases::<T>(world);
     let of = |route: Route| {
         let products = |communicator: &Communicator| {
-            cases.iter().map(|case| case.products(communicator, world, route)).collect::<Result<Vec<_>, _>>()
+            let gpu = world.of(communicator);
+            cases.iter().map(|case| case.products(communicator, &gpu, route)).collect::<Result<Vec<_>, _>>()
         };
         on_ranks(world, products).unwrap_or_else(|error| panic!("{}, {}: {error}", world.name(), T::NAME))
     };
