@@ -172,6 +172,18 @@ pub fn redistributed<T: Pod>(
     joined(&communicator.exchange_lists(lists)?)
 }
 
+/// Divides rows so that each rank has about the same number of entries; `lengths` are those of this rank's rows by an
+/// `even` division. Returns the ranges and the lengths of this rank's rows.
+pub(crate) fn balanced(
+    communicator: &Communicator,
+    lengths: &[usize],
+    even: &Ranges,
+) -> Result<(Ranges, Vec<usize>), Error> {
+    let ranges = Ranges::balanced_together(communicator, lengths)?;
+    let lengths = redistributed(communicator, lengths, even, &ranges)?;
+    Ok((ranges, lengths))
+}
+
 /// Returns the received parts, concatenated.
 pub(crate) fn joined<T: Copy>(received: &[Vec<T>]) -> Result<Vec<T>, Error> {
     let mut all = with_capacity(received.iter().map(Vec::len).sum())?;

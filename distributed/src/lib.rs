@@ -109,5 +109,5 @@ pub use timeline::{Span, Timeline};
 pub use transport::{Board, Channel, Exchange, MOST_SHOWN, Messages, Shown, Transport};
 #[cfg(feature = "cuda")]
 pub use transport::{GpuExchange, GpuMemory};
-pub use transpose::{column_lengths, transposed};
+pub use transpose::{column_lengths, transposed, transposed_balanced};
 pub use writing::{write_container, write_matrix_market};

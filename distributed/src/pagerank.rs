@@ -12,7 +12,7 @@ use crate::deal::redistributed;
 use crate::error::Error;
 use crate::ranges::Ranges;
 use crate::rows::ROWS_AT_ONCE;
-use crate::transpose::{AT_ONCE, column_lengths, transposed_of};
+use crate::transpose::{at_once, balanced_columns, check_columns, transposed_of};
 
 /// A rank's part of the transition matrix of a graph, for [`Pagerank::of_operator`](solvers::Pagerank::of_operator).
 pub struct Transitions<T: Real> {
@@ -52,15 +52,29 @@ pub fn transitions<T: Real>(
     })?;
     let shares = Csr::try_new(graph.rows(), graph.columns(), offsets.try_clone()?, columns, values)?;
 
-    let even = Ranges::even(ranges.total(), communicator.ranks())?;
-    let lengths = column_lengths(communicator, &shares, &even)?;
-    let balanced = Ranges::balanced_together(communicator, &lengths)?;
+    check_columns(&shares, ranges)?;
+    let (balanced, lengths) = balanced_columns(communicator, &shares)?;
     let mut longest_row = [lengths.iter().copied().max().unwrap_or(0) as u64];
     communicator.reduce(&mut longest_row, u64::max)?;
-    let lengths = redistributed(communicator, &lengths, &even, &balanced)?;
-    let rows = transposed_of(communicator, &shares, ranges, &balanced, lengths, AT_ONCE)?;
+    let rows = transposed_of(communicator, &shares, ranges, &balanced, lengths, at_once(communicator))?;
     let dangling: Vec<u8> = collect(totals.iter().map(|&total| u8::from(total == 0.0)))?;
     let dangling = redistributed(communicator, &dangling, ranges, &balanced)?;
     let dangling = collect(dangling.iter().map(|&is| is == 1))?;
     Ok(Transitions { ranges: balanced, rows, dangling, longest_row: longest_row[0] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graphs_that_do_not_fit_their_ranges_are_refused() {
+        let (alone, ranges) = (Communicator::alone(), Ranges::even(3, 1).unwrap());
+        for (rows, columns, expected) in
+            [(3, 2, "ranges of columns: 3 of 2 columns"), (2, 3, "ranges of rows: 2 rows, expected 3")]
+        {
+            let graph = Csr::try_from_triplets(rows, columns, &[0, 1], &[1, 0], &[1.0, 2.0]).unwrap();
+            assert_eq!(transitions(&alone, &graph, &ranges).err().unwrap().to_string(), expected);
+        }
+    }
 }

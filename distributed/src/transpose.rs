@@ -7,12 +7,12 @@ use host::memory::with_capacity;
 use host::{Csr, Scalar};
 
 use crate::communicator::Communicator;
-use crate::deal::{self, Deal};
+use crate::deal::{self, Deal, balanced};
 use crate::error::Error;
 use crate::ranges::Ranges;
 
 /// Entries that all ranks together send at a time.
-pub(crate) const AT_ONCE: usize = 1 << 21;
+const AT_ONCE: usize = 1 << 21;
 
 /// Entries that each sends at least.
 const LEAST_AT_ONCE: usize = 1 << 10;
@@ -70,13 +70,37 @@ pub fn transposed<T: Scalar>(
     of_rows: &Ranges,
     columns: &Ranges,
 ) -> Result<Csr<T>, Error> {
-    of_rows.check_length(communicator, "rows", rows.rows())?;
     let lengths = column_lengths(communicator, rows, columns)?;
-    transposed_of(communicator, rows, of_rows, columns, lengths, AT_ONCE)
+    transposed_of(communicator, rows, of_rows, columns, lengths, at_once(communicator))
 }
 
-/// [`transposed`], where `lengths` has the number of entries of each of this rank's columns, and all ranks together send
-/// `at_once` entries at a time.
+/// [`transposed`], whose rows are divided so that each rank has about the same number of entries. Returns the ranges, too.
+///
+/// # Errors
+/// As for [`transposed`].
+pub fn transposed_balanced<T: Scalar>(
+    communicator: &Communicator,
+    rows: &Csr<T>,
+    of_rows: &Ranges,
+) -> Result<(Ranges, Csr<T>), Error> {
+    let (columns, lengths) = balanced_columns(communicator, rows)?;
+    let rows = transposed_of(communicator, rows, of_rows, &columns, lengths, at_once(communicator))?;
+    Ok((columns, rows))
+}
+
+/// Divides the columns so that each rank has about the same number of entries, and returns the number of entries of each
+/// column of this rank.
+pub(crate) fn balanced_columns<T: Scalar>(
+    communicator: &Communicator,
+    rows: &Csr<T>,
+) -> Result<(Ranges, Vec<usize>), Error> {
+    let even = Ranges::even(rows.columns() as u64, communicator.ranks())?;
+    let lengths = column_lengths(communicator, rows, &even)?;
+    balanced(communicator, &lengths, &even)
+}
+
+/// [`transposed`], where `lengths` has the number of entries of each of this rank's columns, and each rank sends `at_once`
+/// entries at a time.
 pub(crate) fn transposed_of<T: Scalar>(
     communicator: &Communicator,
     rows: &Csr<T>,
@@ -85,6 +109,7 @@ pub(crate) fn transposed_of<T: Scalar>(
     lengths: Vec<usize>,
     at_once: usize,
 ) -> Result<Csr<T>, Error> {
+    of_rows.check_length(communicator, "rows", rows.rows())?;
     let own = of_rows.of(communicator.rank());
     let mut assembly = RowCounts::of_lengths(of_rows.total() as usize, &lengths)?.into_assembly()?;
     drop(lengths);
@@ -98,7 +123,7 @@ pub(crate) fn transposed_of<T: Scalar>(
     Ok(assembly.finish()?)
 }
 
-fn check_columns<T: Scalar>(rows: &Csr<T>, columns: &Ranges) -> Result<(), Error> {
+pub(crate) fn check_columns<T: Scalar>(rows: &Csr<T>, columns: &Ranges) -> Result<(), Error> {
     if columns.total() == rows.columns() as u64 {
         return Ok(());
     }
@@ -111,7 +136,13 @@ pub(crate) fn in_portions(
     entries: usize,
     work: impl FnMut(Range<usize>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    in_portions_of(communicator, entries, AT_ONCE.max(LEAST_AT_ONCE * communicator.ranks()), work)
+    in_portions_of(communicator, entries, at_once(communicator), work)
+}
+
+/// Returns the number of entries that each rank sends at a time. The data that a rank may receive at a time does not grow
+/// with the number of ranks.
+pub(crate) fn at_once(communicator: &Communicator) -> usize {
+    (AT_ONCE / communicator.ranks()).max(LEAST_AT_ONCE)
 }
 
 fn in_portions_of(
@@ -120,8 +151,6 @@ fn in_portions_of(
     at_once: usize,
     mut work: impl FnMut(Range<usize>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    // The data that a rank may receive at a time does not grow with the number of ranks.
-    let at_once = at_once.div_ceil(communicator.ranks());
     let mut rounds = [entries.div_ceil(at_once) as u64];
     communicator.reduce(&mut rounds, u64::max)?;
     (0..rounds[0] as usize).try_for_each(|round| {
@@ -166,7 +195,7 @@ mod tests {
         let whole = Csr::try_new(200, 97, offsets, columns, values).unwrap();
         // The second rank has no rows, and the last far fewer entries than the first.
         let (of_rows, columns) = (Ranges::try_new(vec![0, 150, 150, 200]).unwrap(), Ranges::even(97, 3).unwrap());
-        for at_once in [3, 100, AT_ONCE] {
+        for at_once in [1, 34, AT_ONCE] {
             let parts = threads::run(3, |communicator| {
                 let rows = Rows::of(&whole, of_rows.of(communicator.rank()))?.block(0..97)?;
                 let lengths = column_lengths(communicator, &rows, &columns)?;

@@ -38,14 +38,9 @@ pub(super) fn read<T: Number>(
         let checked = rounds.go_through(0, |reader, number| reader.check::<T>(number), |_| Ok(()))?;
         return Err(checked.unwrap_or(blame).into_error(communicator));
     }
-    let lengths = counts.into_lengths()?;
-    let ranges = Ranges::balanced_together(communicator, &lengths)?;
-    let counts: Vec<u64> = collect(lengths.iter().map(|&length| length as u64))?;
-    let counts = deal::redistributed(communicator, &counts, &even, &ranges)?;
-    drop(lengths);
-    let lengths: Vec<usize> = collect(counts.iter().map(|&length| length as usize))?;
+    let (ranges, lengths) = deal::balanced(communicator, &counts.into_lengths()?, &even)?;
     let mut assembly = RowCounts::of_lengths(header.columns, &lengths)?.into_assembly::<T>()?;
-    drop((counts, lengths));
+    drop(lengths);
     let read = rounds.go_through(
         1,
         |reader, number| reader.entries::<T>(number),

@@ -278,7 +278,8 @@ fn place<O: Offset, T: Scalar>(
     filled.into_iter().collect()
 }
 
-/// Splits some rows, to which some entries go, into shares with about equally many positions; returns `None` if the positions do not ascend.
+/// Splits some rows, to which some entries go, into shares with about equally many positions; returns `None` if the
+/// positions do not ascend.
 fn shares<'a, O: Offset, T: Scalar>(
     entries: usize,
     mut first_row: usize,

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use warp_spmv::distributed::{
-    Communicator, Distribution, FileRows, MatrixOptions, Ranges, column_lengths, own_block, portion_for, read_rows,
-    transposed,
+    Communicator, Distribution, FileRows, MatrixOptions, Ranges, own_block, portion_for, read_rows, transposed_balanced,
 };
 use warp_spmv::format::{FillLimit, Offsets};
 use warp_spmv::io::{FileParts, Number};
@@ -168,10 +167,7 @@ impl<T: Number> Loaded<T> {
     /// The transpose, whose rows are divided again. All ranks call it.
     pub fn transposed(self, communicator: &Communicator) -> Result<Self, Error> {
         let Self { shape, distribution: Distribution { rows: of_rows, .. }, rows } = self;
-        let even = Ranges::even(shape.columns as u64, communicator.ranks())?;
-        let lengths = column_lengths(communicator, &rows, &even)?;
-        let ranges = Ranges::balanced_together(communicator, &lengths)?;
-        let rows = transposed(communicator, &rows, &of_rows, &ranges)?;
+        let (ranges, rows) = transposed_balanced(communicator, &rows, &of_rows)?;
         let shape = Shape { rows: shape.columns, columns: shape.rows, ..shape };
         let distribution = match shape.rows == shape.columns {
             true => Distribution::square(ranges),
