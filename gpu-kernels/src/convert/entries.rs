@@ -16,7 +16,7 @@ use crate::search::first_that;
 /// All lanes of the warp call it. `row_offsets` are those of `rows` rows with `count` entries; `interval` is a multiple
 /// of 32.
 #[inline(always)]
-pub(super) unsafe fn for_each_entry<O: Offset>(
+pub(crate) unsafe fn for_each_entry<O: Offset>(
     rows: u32,
     count: u64,
     interval: u64,

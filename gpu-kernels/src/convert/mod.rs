@@ -11,7 +11,7 @@ pub mod coo;
 pub mod coo_16;
 pub mod dia;
 mod digits;
-mod entries;
+pub(crate) mod entries;
 pub mod hyb;
 pub mod narrow;
 mod places;

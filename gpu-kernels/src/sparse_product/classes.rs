@@ -1,7 +1,7 @@
 //! Classes of rows of a product, by a bound on their lengths.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::warp::{ALL_LANES, WARP_LANES, warp_shuffle_xor};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_shuffle_xor, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, kernel};
 
 use super::team::Team;
@@ -45,7 +45,25 @@ fn class_of(bound: u64, per_spare: u32) -> u32 {
     class.clamp(FIRST_CLASS, CLASSES - 1)
 }
 
-/// Computes the class of each row of a product from its number of products.
+/// Number of entries of a row of A from which on a warp counts its products, however many lanes have a short one.
+const LONG: u32 = 8 * WARP_LANES;
+
+/// The sum over `lanes` neighbouring lanes, a power of two.
+///
+/// # Safety
+/// The whole warp calls it.
+#[inline(always)]
+unsafe fn sum(mut number: u64, lanes: u32) -> u64 {
+    let mut distance = lanes / 2;
+    while distance > 0 {
+        number += warp_shuffle_xor(ALL_LANES, number, distance, WARP_LANES).0;
+        distance /= 2;
+    }
+    number
+}
+
+/// Computes the class of each row of a product from its number of products: from that of all columns, if these are
+/// fewer and the row is not in one of the classes from `listed` on.
 ///
 /// # Safety
 /// The arrays are those of valid matrices, of which the left one has `rows` rows and no column beyond the rows of the
@@ -59,6 +77,8 @@ pub unsafe fn product_classes<O: Offset>(
     columns: u32,
     /// Lanes that share a row.
     lanes: u32,
+    /// The first class of rows whose products are listed.
+    listed: u32,
     /// Where each row of the left matrix begins.
     left_offsets: Global<O>,
     /// The columns of the left matrix.
@@ -69,27 +89,50 @@ pub unsafe fn product_classes<O: Offset>(
     classes: GlobalMut<u32>,
 ) {
     let team = Team::new(lanes);
+    let products_of = |entry: O| {
+        let inner = left_columns.load(entry);
+        (right_offsets.load(inner + 1) - right_offsets.load(inner)).widen()
+    };
     // The warp stays together for the sum over its lanes.
     let mut first_row = index_1d() / WARP_LANES * (WARP_LANES / lanes);
     while first_row < rows {
         let row = first_row + team.in_block() % (WARP_LANES / lanes);
-        let mut products = 0;
+        let (mut begin, mut end) = (O::from(0), O::from(0));
         if row < rows {
-            let end = left_offsets.load(row + 1);
-            let mut entry = left_offsets.load(row) + O::from(team.lane);
-            while entry < end {
-                let inner = left_columns.load(entry);
-                products += (right_offsets.load(inner + 1) - right_offsets.load(inner)).widen();
-                entry = entry + O::from(lanes);
+            (begin, end) = (left_offsets.load(row), left_offsets.load(row + 1));
+        }
+        let (mut products, is_long) = (0, end - begin > O::from(LONG));
+        let mut entry = begin + O::from(team.lane);
+        while !is_long && entry < end {
+            products += products_of(entry);
+            entry = entry + O::from(lanes);
+        }
+        // The whole warp takes long rows, with several entries of a lane in flight.
+        let mut long = warp_vote_ballot(ALL_LANES, is_long && team.lane == 0);
+        while long != 0 {
+            let lane = long.trailing_zeros();
+            let mut own = warp_shuffle_idx(ALL_LANES, begin, lane, WARP_LANES).0 + O::from(lane_id());
+            let end = warp_shuffle_idx(ALL_LANES, end, lane, WARP_LANES).0;
+            let mut of_lane = 0;
+            while own < end {
+                let of = |step: u32| {
+                    let entry = own + O::from(step * WARP_LANES);
+                    if entry < end { products_of(entry) } else { 0 }
+                };
+                of_lane += [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)].iter().sum::<u64>();
+                own = own + O::from(8 * WARP_LANES);
             }
+            let all = sum(of_lane, WARP_LANES);
+            if lane_id() == lane {
+                products = all;
+            }
+            long &= long - 1;
         }
-        let mut distance = lanes / 2;
-        while distance > 0 {
-            products += warp_shuffle_xor(ALL_LANES, products, distance, WARP_LANES).0;
-            distance /= 2;
-        }
+        let products = sum(products, lanes);
         if team.lane == 0 && row < rows {
-            classes.store(row, class_of(products.min(columns.into()), PER_SPARE_BY_PRODUCTS));
+            let class = class_of(products, PER_SPARE_BY_PRODUCTS);
+            let of_columns = class_of(products.min(columns.into()), PER_SPARE_BY_PRODUCTS);
+            classes.store(row, if class < listed { of_columns } else { class });
         }
         first_row += grid_threads() / lanes;
     }
@@ -98,7 +141,7 @@ pub unsafe fn product_classes<O: Offset>(
 /// Computes the class of some rows of a product from their lengths.
 ///
 /// # Safety
-/// `rows` are `count` rows, for which `lengths` has elements; `classes` has `count` elements.
+/// `rows` are `count` rows, for which `lengths` has elements; `copies` and `classes` have `count` elements.
 #[kernel]
 pub unsafe fn product_classes_by_length(
     /// Number of rows.
@@ -107,12 +150,16 @@ pub unsafe fn product_classes_by_length(
     rows: Global<u32>,
     /// The length of each row of the product.
     lengths: Global<u32>,
+    /// The rows again.
+    copies: GlobalMut<u32>,
     /// The class of each of the rows.
     classes: GlobalMut<u32>,
 ) {
     let mut number = index_1d();
     while number < count {
-        let length = lengths.load(rows.load_streaming(number));
+        let row = rows.load_streaming(number);
+        let length = lengths.load(row);
+        copies.store(number, row);
         classes.store(number, class_of(length.into(), PER_SPARE_BY_LENGTH));
         number += grid_threads();
     }

@@ -4,8 +4,9 @@
 //! in progress has a hash table in shared memory, whose number of slots is a power of two given by the class.
 //!
 //! Rows of the smallest classes are computed at once, in an array where each has room for the most columns that its class
-//! allows. The entries of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
-//! classified by their own lengths and computed there. Rows that fit into no table, and long ones if B does not have too
+//! allows, and so are those of the largest classes, whose products are [listed](super::listed). The entries of the others
+//! are counted. Then all lengths are known: the former are copied to their places in C, the latter classified by their own
+//! lengths and computed there. Rows that fit into no table, and long ones if B does not have too
 //! many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
 //! together. Only the number of entries and the numbers of rows per class are copied to the host.
 
@@ -13,12 +14,13 @@ use cuda_std::launch::Grid;
 use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
-use gpu_kernels::sparse_product::classes::{FIRST_CLASS, ProductClasses, most_products};
+use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, ProductClasses, most_products};
 use gpu_kernels::sparse_product::long_rows::{ProductLongColumns, ProductLongLengths};
 use gpu_kernels::sparse_product::pattern::{ProductColumns, ProductLengths};
 use gpu_kernels::sparse_product::rows::{ProductCompact, ProductRows};
 
 use super::classes::{MOST_THREADS, Tables};
+use super::listed::{Listed, bytes_of_list, first_listed, first_of};
 use super::order::{Order, by_class, by_length};
 use super::sides::{SLOTS_OF_WARP, Sides, grid_with_words, threads_of_long_rows};
 use crate::convert::primitives::{Array, Scan, launch, queue_columns_ascend};
@@ -42,14 +44,29 @@ const HUGE_CLASS: u32 = 16;
 /// more products usually have the same column, and a table for their number would be much larger than for their length.
 const LAST_SMALL_CLASS: u32 = 8;
 
-/// Maximum number of bytes for the rows that are computed before their lengths are known. Rows that do not fit are
-/// counted first, as all are when an allocation fails.
+/// Maximum number of bytes for the rows that are computed before their lengths are known, those whose products are listed
+/// among them. Rows that do not fit are counted first, as all are when an allocation fails.
 pub(super) const MOST_TEMPORARY_BYTES: u64 = 16 << 30;
 
 /// Maximum number of columns in the arrays for the rows of a class: kernels index them with 32 bits.
 const MOST_TEMPORARY_COLUMNS: u64 = 1 << 31;
 
-/// C = A B, with at most `most_temporary` bytes for rows that are computed before their lengths are known.
+/// What is computed before the lengths of rows are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Maximum number of bytes for such rows.
+    pub most_temporary: u64,
+    /// The first class of rows whose products are listed, if not that which suits their numbers.
+    pub first_listed: Option<u32>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { most_temporary: MOST_TEMPORARY_BYTES, first_listed: None }
+    }
+}
+
+/// C = A B.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -57,16 +74,16 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
     executor: &K,
     left: &Csr<T, K::Memory>,
     right: &Csr<T, K::Memory>,
-    most_temporary: u64,
+    limits: Limits,
 ) -> Result<Csr<T, K::Memory>, Error> {
     let repeats = queue_columns_ascend(executor, right, 1)?;
     let mut begun = match (left.row_offsets(), right.row_offsets()) {
         (Offsets::Narrow(of_left), Offsets::Narrow(of_right)) => {
-            Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(most_temporary)
+            Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(limits)
         }
         (of_left, of_right) => {
             let (of_left, of_right) = (wide(executor, of_left)?, wide(executor, of_right)?);
-            Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(most_temporary)
+            Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(limits)
         }
     }?;
     let scan = Scan::new(executor, &begun.lengths)?;
@@ -75,7 +92,7 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
     drop(scan);
     let arrays = || Ok::<_, Error>((executor.unwritten(stored)?, executor.unwritten(stored)?));
     let (mut columns, mut values) = match arrays() {
-        Err(Error::OutOfMemory { .. }) if !begun.computed.is_empty() => {
+        Err(Error::OutOfMemory { .. }) if !begun.computed.is_empty() || !begun.listed.is_empty() => {
             begun.forget_all();
             arrays()?
         }
@@ -105,12 +122,15 @@ struct Begun<T: Scalar, K: KernelExecutor> {
     last_computed: u32,
     /// The computed rows.
     computed: Vec<Computed<T, K>>,
+    /// The listed rows, in their order.
+    listed: Vec<Listed<T, K>>,
 }
 
 impl<T: Scalar, K: KernelExecutor> Begun<T, K> {
     /// Frees the memory of the computed rows, whose lengths stay valid: they are computed again.
     fn forget_all(&mut self) {
         self.computed.clear();
+        self.listed.clear();
         self.last_computed = FIRST_CLASS - 1;
     }
 }
@@ -124,14 +144,19 @@ struct Computed<T: Scalar, K: KernelExecutor> {
 
 impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     /// Computes the rows of few products, as far as they fit, and counts the entries of the others.
-    fn begin(&self, most_temporary: u64) -> Result<Begun<T, K>, Error> {
+    fn begin(&self, Limits { most_temporary, first_listed }: Limits) -> Result<Begun<T, K>, Error> {
         let executor = self.executor;
         let mut lengths = executor.zeros(self.rows as usize)?;
         let order = self.by_products()?;
-        let mut last_computed = self.last_computed(&order, most_temporary);
+        let first_listed = first_listed.unwrap_or_else(|| first_of(&order, executor.device()));
+        let (listed, bytes) = self.list_rows(&order, first_listed, most_temporary, lengths.global_mut())?;
+        let mut last_computed = self.last_computed(&order, most_temporary.saturating_sub(bytes));
         let mut computed = with_capacity(LAST_SMALL_CLASS as usize)?;
         let last_table = self.tables_of_patterns().last_class(executor.device());
         order.for_each(last_table.max(HUGE_CLASS - 1), |class, count, rows| {
+            if class >= first_listed {
+                return Ok(());
+            }
             if class > last_computed {
                 return self.count(class, (count, rows), lengths.global_mut());
             }
@@ -153,13 +178,41 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             computed.push(Computed { class, columns, values });
             Ok(())
         })?;
-        Ok(Begun { lengths, order, last_computed, computed })
+        Ok(Begun { lengths, order, last_computed, computed, listed })
+    }
+
+    /// Lists the products of rows of the classes from `first` on, as far as the entries fit in `most_bytes`, and counts the
+    /// other rows of these classes. Returns the listed rows and the maximum number of their bytes.
+    fn list_rows(
+        &self,
+        order: &Order<K::Memory>,
+        first: u32,
+        most_bytes: u64,
+        lengths: GlobalMut<u32>,
+    ) -> Result<(Vec<Listed<T, K>>, u64), Error> {
+        let (mut listed, mut bytes) = (Vec::new(), 0);
+        for batch in self.batches(order, first) {
+            let (own_bytes, rows) = (batch.bytes::<T>(), order.rows_after(batch.begin));
+            if bytes + own_bytes > most_bytes || listed.try_reserve(1).is_err() {
+                break;
+            }
+            let Some(new) = self.list(batch, rows)? else { break };
+            // SAFETY: these rows were listed, and there is a length for each row.
+            unsafe { self.lengths_of(&new, rows, lengths) }?;
+            bytes += own_bytes;
+            listed.push(new);
+        }
+        for (begin, end) in around(&listed, order.above(first - 1)) {
+            // The last class has bits for all columns.
+            self.count(CLASSES - 1, (end - begin, order.rows_after(begin)), lengths)?;
+        }
+        Ok((listed, bytes))
     }
 
     /// Writes all rows, with their columns in ascending order.
     fn finish(
         &self,
-        Begun { mut lengths, order, last_computed, computed }: Begun<T, K>,
+        Begun { mut lengths, order, last_computed, computed, listed }: Begun<T, K>,
         offsets: Global<O>,
         columns: &mut Array<K, u32>,
         values: &mut Array<K, T>,
@@ -184,11 +237,29 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             unsafe { launch(executor, grid, kernel) }
         })?;
         drop(computed);
-        let counted = order.above(last_computed);
-        if counted == 0 {
-            return Ok(());
+        for listed in &listed {
+            let to = (columns.global_mut(), values.global_mut());
+            // SAFETY: these rows were listed, and the offsets are the sums of the rows' lengths.
+            unsafe { self.place(listed, order.rows_after(listed.batch.begin), offsets, to) }?;
         }
-        let order = by_length(executor, order.into_rows(), counted as usize, &lengths)?;
+        for (begin, end) in around(&listed, order.above(last_computed)) {
+            // SAFETY: the order has these rows, and there is a length for each row.
+            let order = unsafe { by_length(executor, (end - begin, order.rows_after(begin)), lengths.global()) }?;
+            self.write_counted(&order, &mut lengths, offsets, columns, values)?;
+        }
+        Ok(())
+    }
+
+    /// Writes rows whose lengths are known, in classes by length.
+    fn write_counted(
+        &self,
+        order: &Order<K::Memory>,
+        lengths: &mut Array<K, u32>,
+        offsets: Global<O>,
+        columns: &mut Array<K, u32>,
+        values: &mut Array<K, T>,
+    ) -> Result<(), Error> {
+        let (executor, device) = (self.executor, self.executor.device());
         let last = self.tables_of_rows().last_class(device);
         let last_table = self.tables_of_patterns().last_class(device);
         order.for_each(last_table.max(HUGE_CLASS - 1), |class, count, rows| {
@@ -210,13 +281,14 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     }
 
     /// The rows in classes by number of products.
-    fn by_products(&self) -> Result<Order<K::Memory>, Error> {
+    pub fn by_products(&self) -> Result<Order<K::Memory>, Error> {
         let (executor, rows) = (self.executor, self.rows);
         let mut classes = executor.unwritten(rows as usize)?;
         let kernel = ProductClasses {
             rows,
             columns: self.columns,
             lanes: self.lanes[0],
+            listed: first_listed(executor.device()),
             left_offsets: self.left_offsets,
             left_columns: self.left_columns,
             right_offsets: self.right_offsets,
@@ -391,6 +463,16 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     }
 }
 
+/// The non-empty ranges of the first `count` rows of an order before and after the listed ones, which are neighbours.
+fn around<T: Scalar, K: KernelExecutor>(
+    listed: &[Listed<T, K>],
+    count: u32,
+) -> impl Iterator<Item = (u32, u32)> + use<T, K> {
+    let first = listed.first().map_or(0, |listed| listed.batch.begin);
+    let end = listed.last().map_or(0, |listed| listed.batch.end());
+    [(0, first), (end, count)].into_iter().filter(|(begin, end)| begin < end)
+}
+
 /// Bytes for the columns and values of a row that is computed before its length is known.
 fn bytes_of_row<T>(class: u32) -> u64 {
     u64::from(most_products(class)) * (size_of::<u32>() + size_of::<T>()) as u64
@@ -412,5 +494,5 @@ pub(super) fn workspace_bytes<T>(device: &Device, left_rows: usize, right_rows: 
     let wide = 16 * (left_rows + 1) + 8 * (right_rows + 1) + 4 * left_rows.max(right_rows);
     // Counts of sorting, and sums of scans.
     let of_device = 16 * device.resident_threads() + (1 << 10);
-    sorting.max(8 * left_rows + bits.max(temporary)) + wide + of_device
+    sorting.max(8 * left_rows + bits.max(temporary)) + bytes_of_list::<T>() + wide + of_device
 }

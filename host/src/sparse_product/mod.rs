@@ -23,6 +23,8 @@
 mod by_kernels;
 mod classes;
 mod column_set;
+#[allow(unsafe_code, reason = "each launch states why it holds")]
+mod listed;
 mod on_host;
 #[allow(unsafe_code, reason = "each launch states why it holds")]
 mod order;

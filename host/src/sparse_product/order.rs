@@ -3,7 +3,7 @@
 use cuda_std::Global;
 use gpu_kernels::sparse_product::classes::{CLASSES, ProductClassEnds, ProductClassesByLength};
 
-use crate::convert::primitives::{Array, launch};
+use crate::convert::primitives::launch;
 use crate::convert::radix::{Sorted, sort_up_to};
 use crate::error::Error;
 use crate::executor::KernelExecutor;
@@ -27,9 +27,9 @@ impl<M: Memory> Order<M> {
         self.ends[class as usize + 1]
     }
 
-    /// The rows in order.
-    pub fn into_rows(self) -> M::Buffer<u32> {
-        self.rows
+    /// The rows in order, after the first `skipped`.
+    pub fn rows_after(&self, skipped: u32) -> Global<u32> {
+        self.rows.global().after(skipped as usize)
     }
 
     /// Calls `work` for each non-empty class up to `last`, except that of empty rows, in descending order, with the
@@ -52,24 +52,21 @@ impl<M: Memory> Order<M> {
     }
 }
 
-/// The first `count` of some rows in the order of their classes, by their lengths. `lengths` has an element for each row
-/// of the product. Takes 16 bytes per row, and keeps 4.
-pub(super) fn by_length<K: KernelExecutor>(
+/// Some rows in the order of their classes, by their lengths. Takes 16 bytes per row, and keeps 4.
+///
+/// # Safety
+/// There are `count` rows, and a length for each row of the product.
+pub(super) unsafe fn by_length<K: KernelExecutor>(
     executor: &K,
-    rows: Array<K, u32>,
-    count: usize,
-    lengths: &Array<K, u32>,
+    (count, rows): (u32, Global<u32>),
+    lengths: Global<u32>,
 ) -> Result<Order<K::Memory>, Error> {
-    let mut classes = executor.unwritten(count)?;
-    let kernel = ProductClassesByLength {
-        count: count as u32,
-        rows: rows.global(),
-        lengths: lengths.global(),
-        classes: classes.global_mut(),
-    };
-    // SAFETY: there are at least as many rows, a length for each row, and a class for each that is counted.
-    unsafe { launch(executor, executor.device().grid(count as u64), kernel) }?;
-    by_class(executor, Sorted { rows, keys: classes })
+    let (mut copies, mut classes) = (executor.unwritten(count as usize)?, executor.unwritten(count as usize)?);
+    let kernel =
+        ProductClassesByLength { count, rows, lengths, copies: copies.global_mut(), classes: classes.global_mut() };
+    // SAFETY: there are a copy and a class for each row; the rest is the caller's promise.
+    unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
+    by_class(executor, Sorted { rows: copies, keys: classes })
 }
 
 /// Rows in the order of their classes. Takes 16 bytes per row, and keeps 4.

@@ -2,8 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::order::Order;
-use super::{by_kernels, check_inner, on_host, values_by_kernels};
+use super::by_kernels::Limits;
+use super::values_by_kernels::{self, Orders};
+use super::{by_kernels, check_inner, on_host};
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::Csr;
@@ -31,8 +32,8 @@ use crate::real::Scalar;
 /// ```
 pub struct SparseProduct<T: Scalar, M: Memory = HostMemory> {
     product: Csr<T, M>,
-    /// The classified rows of C, once kernels have computed new values.
-    order: Option<Order<M>>,
+    /// The ordered rows of C, once kernels have computed new values.
+    orders: Option<Orders<M>>,
     /// The inner dimension.
     inner: usize,
     /// Stored entries of A and of B.
@@ -49,14 +50,15 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
     pub fn new<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> Result<Self, Error> {
         check_inner(left, right)?;
         let product = executor.run::<Multiply<T>>((left, right))?;
-        Ok(Self { product, order: None, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
+        Ok(Self { product, orders: None, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
     }
 
     /// Maximum number of bytes of the executor's memory that [`new`](Self::new) needs besides the matrices and, on a
     /// CPU, another copy of the columns of C. It depends only on the shapes and the type, not on the products. On a CPU, it
-    /// is a number and a bit per column and thread. On a GPU, it is some 50 bytes per row; and 224 columns and values per
-    /// row, at most 16 GiB, or 512 MiB for long rows, whichever is more. If there is less memory, short rows are computed in
-    /// two passes, which do not need it.
+    /// is a number and a bit per column and thread. On a GPU, it is some 50 bytes per row; 24 bytes and two values for each of
+    /// 2²⁴ products, which are listed if rows have very many; and 224 columns and values per row, at most 16 GiB, or 512 MiB
+    /// for long rows, whichever is more. If there is less memory, rows are computed in two passes, which need no more than
+    /// the 512 MiB.
     pub fn workspace_bytes<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> u64 {
         if executor.device().has_kernels() {
             by_kernels::workspace_bytes::<T>(executor.device(), left.rows(), right.rows(), right.columns())
@@ -67,7 +69,8 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
 
     /// Recomputes the values of C from matrices with the same patterns, with the same bits as a new product. The patterns
     /// are not compared, but differences that are noticed are errors. In kernels, the first call sorts the rows of C by
-    /// length, and keeps 4 bytes per row for later calls.
+    /// length, and keeps 4 bytes per row for later calls, 8 if some rows have very many products; these are listed again,
+    /// as far as there is memory.
     ///
     /// # Errors
     /// When the matrices have other shapes or other numbers of entries, a product has no entry in C, memory runs out, or the
@@ -84,7 +87,7 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
         check_length("each row of the right matrix", right.columns(), self.product.columns())?;
         check_length("the values of the left matrix", left.nnz(), self.stored[0])?;
         check_length("the values of the right matrix", right.nnz(), self.stored[1])?;
-        executor.run::<Compute<T>>((left, right, &mut self.product, &mut self.order))?;
+        executor.run::<Compute<T>>((left, right, &mut self.product, &mut self.orders))?;
         Ok(&self.product)
     }
 
@@ -110,7 +113,7 @@ impl<T: Scalar> Operation for Multiply<T> {
         executor: &K,
         (left, right): Self::Operands<'_, K::Memory>,
     ) -> Result<Self::Output<K::Memory>, Error> {
-        by_kernels::multiply(executor, left, right, by_kernels::MOST_TEMPORARY_BYTES)
+        by_kernels::multiply(executor, left, right, Limits::default())
     }
 
     fn on_host(
@@ -125,14 +128,14 @@ impl<T: Scalar> Operation for Multiply<T> {
 struct Compute<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Compute<T> {
-    type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>, &'a mut Csr<T, M>, &'a mut Option<Order<M>>);
+    type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>, &'a mut Csr<T, M>, &'a mut Option<Orders<M>>);
     type Output<M: Memory> = ();
 
     fn by_kernels<K: KernelExecutor>(
         executor: &K,
-        (left, right, product, order): Self::Operands<'_, K::Memory>,
+        (left, right, product, orders): Self::Operands<'_, K::Memory>,
     ) -> Result<(), Error> {
-        values_by_kernels::compute(executor, left, right, product, order)
+        values_by_kernels::compute(executor, left, right, product, orders)
     }
 
     fn on_host(_: Arithmetic, (left, right, product, _): Self::Operands<'_, HostMemory>) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{SparseProduct, by_kernels, multiply};
+use super::{SparseProduct, by_kernels, listed, multiply};
 use crate::Complex;
 use crate::device::Tuning;
 use crate::error::Error;
@@ -106,12 +106,15 @@ fn check_kept<T: Scalar, E: Executor<Memory = HostMemory>>(executor: &E, left: &
     assert!(kept.compute(executor, left, right).is_ok() && kept.into_matrix() == expected);
 }
 
-/// New products with no room, little and enough for rows that are computed before their lengths are known.
+/// New products with no room, little and enough for rows that are computed before their lengths are known, and with few
+/// and many rows whose products are listed.
 fn check_limits<T: Scalar>(emulator: &Emulated, left: &Csr<T>, right: &Csr<T>) {
     let expected = naive(left, right);
-    for most in [0, 2_000, 20_000, u64::MAX] {
-        let product = by_kernels::multiply(emulator, left, right, most).unwrap();
-        assert!(product == expected, "at most {most} bytes: {left:?}\n{right:?}\n{product:?}\n{expected:?}");
+    let of_most = [0, 2_000, 20_000, u64::MAX].map(|most_temporary| (most_temporary, None));
+    for (most_temporary, first_listed) in of_most.into_iter().chain([(200_000, Some(12)), (u64::MAX, Some(12))]) {
+        let limits = by_kernels::Limits { most_temporary, first_listed };
+        let product = by_kernels::multiply(emulator, left, right, limits).unwrap();
+        assert!(product == expected, "{limits:?}: {left:?}\n{right:?}\n{product:?}\n{expected:?}");
     }
 }
 
@@ -218,14 +221,15 @@ fn the_workspace_depends_on_shapes_alone() {
     let (left, empty) = (mixed::<f64>(&[40, 3, 9], 30, 1), mixed::<f64>(&[0; 3], 30, 1));
     let wide_right = |columns| Csr::<f64>::try_new(30, columns, vec![0_u32; 31], vec![], vec![]).unwrap();
     let emulator = Emulated::new(1);
-    let bytes = |left, columns| SparseProduct::workspace_bytes(&emulator, left, &wide_right(columns));
+    let list = listed::bytes_of_list::<f64>();
+    let bytes = |left, columns| SparseProduct::workspace_bytes(&emulator, left, &wide_right(columns)) - list;
     assert_eq!(bytes(&left, 100), bytes(&empty, 100));
     assert!(bytes(&left, 100) < bytes(&left, 100_000));
     // A block has bits for all columns, however many there are.
     let all_columns = (1 << 31) - 1;
     assert!((256 << 20..(512 << 20) + 50_000).contains(&bytes(&left, all_columns)), "{}", bytes(&left, all_columns));
     // Short rows have room for 224 columns and values each, as far as it goes.
-    let of_rows = |rows| by_kernels::workspace_bytes::<f64>(emulator.device(), rows, 30, 100);
+    let of_rows = |rows| by_kernels::workspace_bytes::<f64>(emulator.device(), rows, 30, 100) - list;
     assert!((224 * 12 * 1000..224 * 12 * 1000 + 200_000).contains(&of_rows(1000)), "{}", of_rows(1000));
     let most = by_kernels::MOST_TEMPORARY_BYTES;
     assert!((most..most + 60 * 100_000_000).contains(&of_rows(100_000_000)), "{}", of_rows(100_000_000));
@@ -294,6 +298,40 @@ fn few_lanes_sort_rows_of_every_class() {
             check_limits(&emulator, &left, &right);
         }
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
+fn rows_of_very_many_products_have_the_bits_of_the_definition() {
+    // From 1,792 products on; sums of few and of thousands of products; one column, few and very many.
+    let lengths = [300, 0, 1, 299, 40, 1000, 2, 301, 298];
+    for (columns, length) in [(1, 6), (9, 6), (1000, 6), (1_000_000, 7)] {
+        let mut right = mixed::<f64>(&[length; 50], columns, 25);
+        for sorted in [false, true] {
+            if sorted {
+                right.sort_and_sum().unwrap();
+            }
+            let left = mixed(&lengths, 50, 26);
+            for emulator in emulators(10) {
+                check_kept(&emulator, &left, &right);
+            }
+            check_kept(&emulators(11)[1], &wide(&left), &right);
+            check_limits(&emulators(12)[2], &left, &right);
+        }
+    }
+    let product = |left: &Csr<f64>, right: &Csr<f64>| SparseProduct::new(&Emulated::new(1), left, right).unwrap();
+    let (left, right) = (mixed(&lengths, 50, 27), mixed(&[6; 50], 1000, 28));
+    let mut kept = product(&left, &right);
+    // As many entries: a column moved, and rows that become empty and long.
+    let mut moved = right.clone();
+    moved.column_indices[77] ^= 1;
+    let mut swapped = lengths;
+    swapped.reverse();
+    for (left, right) in [(left.clone(), moved), (mixed(&swapped, 50, 27), right.clone())] {
+        let error = kept.compute(&Emulated::new(2), &left, &right).unwrap_err().to_string();
+        assert!(error.contains("kept pattern"), "{error}");
+    }
+    assert!(*kept.compute(&Emulated::new(3), &left, &right).unwrap() == naive(&left, &right));
 }
 
 fn any_pair() -> impl Strategy<Value = (Csr<f64>, Csr<f64>)> {
