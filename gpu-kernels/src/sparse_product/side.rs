@@ -1,11 +1,15 @@
 //! The patterns of the two factors of a product.
 
 use cuda_std::Global;
-use cuda_std::warp::{WARP_LANES, lane_id, warp_shuffle_idx};
+use cuda_std::warp::{WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
 
 use super::table::EMPTY;
 use super::team::Team;
 use crate::Offset;
+
+/// Number of entries of a row of B from which on all lanes of a team in a warp take it together, however short others
+/// are.
+const LONG: u32 = 256;
 
 /// The patterns of A and B.
 #[derive(Clone, Copy)]
@@ -18,8 +22,8 @@ pub(super) struct Sides<O> {
 
 impl<O: Offset> Sides<O> {
     /// Calls `visit` with the column of each product of a row, divided among a team: `together` neighbouring lanes, a
-    /// power of two that divides the team's lanes in a warp, take a row of B at a time. Each lane looks up the row of B
-    /// for one entry of A.
+    /// power of two that divides the team's lanes in a warp, take a row of B at a time; all of these take a [`LONG`] one
+    /// together. Each lane looks up the row of B for one entry of A.
     ///
     /// # Safety
     /// The matrices are valid, and A has the row. The whole team calls it.
@@ -38,6 +42,21 @@ impl<O: Offset> Sides<O> {
             if entry < end {
                 let inner = self.left_columns.load(entry);
                 (right_begin, right_end) = (self.right_offsets.load(inner), self.right_offsets.load(inner + 1));
+            }
+            let mut long = warp_vote_ballot(team.mask, right_end - right_begin > O::from(LONG)) & team.mask;
+            while long != 0 {
+                let from = long.trailing_zeros() % lanes;
+                let begin = warp_shuffle_idx(team.mask, right_begin, from, lanes).0;
+                self.for_each_column_of_long(
+                    begin,
+                    warp_shuffle_idx(team.mask, right_end, from, lanes).0,
+                    lanes,
+                    &mut visit,
+                );
+                if lane == from {
+                    right_end = right_begin;
+                }
+                long &= long - 1;
             }
             let row_of = |turn: u32| {
                 let from = turn * groups_of_warp + lane / together;
@@ -64,6 +83,26 @@ impl<O: Offset> Sides<O> {
                 (place, place_end, column) = (next.0, next.1, next_column);
             }
             first = first + O::from(team.lanes);
+        }
+    }
+
+    /// Calls `visit` with the columns of B from `begin` to `end`, divided among `lanes` lanes, with several of each in
+    /// flight.
+    ///
+    /// # Safety
+    /// B has the entries; `lanes` is a power of two up to 32.
+    #[inline(always)]
+    unsafe fn for_each_column_of_long(self, begin: O, end: O, lanes: u32, visit: &mut impl FnMut(u32)) {
+        let mut place = begin + O::from(lane_id() % lanes);
+        while place < end {
+            let places = [place, place + O::from(lanes), place + O::from(2 * lanes), place + O::from(3 * lanes)];
+            let columns = places.map(|place| if place < end { self.right_columns.load(place) } else { EMPTY });
+            for column in columns {
+                if column != EMPTY {
+                    visit(column);
+                }
+            }
+            place = place + O::from(4 * lanes);
         }
     }
 }

@@ -181,15 +181,16 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         unsafe { launch(executor, intervals.grid(device), kernel) }?;
         drop((numbers, factors, right_begins, lengths));
         let unsorted = Sorted { rows: count_up(executor, products)?, keys };
-        let Sorted { rows: numbers, keys } = sort_up_to(executor, unsorted, largest)?;
-        self.add_up_list(batch, (&keys, &numbers, &values), (shift, largest)).map(Some)
+        let sorted = sort_up_to(executor, unsorted, largest)?;
+        self.add_up_list(batch, &sorted, &values, (shift, largest)).map(Some)
     }
 
     /// Adds up sorted products.
     fn add_up_list(
         &self,
         batch: Batch,
-        (keys, numbers, products): (&Array<K, u32>, &Array<K, u32>, &Array<K, T>),
+        Sorted { keys, rows: numbers }: &Sorted<K>,
+        products: &Array<K, T>,
         (shift, largest): (u32, u32),
     ) -> Result<Listed<T, K>, Error> {
         let (executor, device, count) = (self.executor, self.executor.device(), keys.len() as u32);
