@@ -1,6 +1,7 @@
 //! Products by kernels, on a GPU or its emulator.
 //!
-//! Rows of C are classified by their number of products, or by the number of columns of B if that is smaller. Each row
+//! Rows of C are classified by their number of products, or by the number of columns of B if that is smaller and the row is
+//! not so long that its products may be listed. Each row
 //! in progress has a hash table in shared memory, whose number of slots is a power of two given by the class.
 //!
 //! Rows of the smallest classes are computed at once, in an array where each has room for the most columns that its class
@@ -8,7 +9,8 @@
 //! are counted. Then all lengths are known: the former are copied to their places in C, the latter classified by their own
 //! lengths and computed there. Rows that fit into no table, and long ones if B does not have too
 //! many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
-//! together. Only the number of entries and the numbers of rows per class are copied to the host.
+//! together. Only the number of entries, the numbers of rows per class and the lengths of
+//! lists are copied to the host.
 
 use cuda_std::launch::Grid;
 use cuda_std::warp::WARP_LANES;
@@ -20,7 +22,7 @@ use gpu_kernels::sparse_product::pattern::{ProductColumns, ProductLengths};
 use gpu_kernels::sparse_product::rows::{ProductCompact, ProductRows};
 
 use super::classes::{MOST_THREADS, Tables};
-use super::listed::{Listed, bytes_of_list, first_listed, first_of};
+use super::listed::{Listed, bytes_of_list, first_listed, first_of, most_bytes_of_rows};
 use super::order::{Order, by_class, by_length};
 use super::sides::{SLOTS_OF_WARP, Sides, grid_with_words, threads_of_long_rows};
 use crate::convert::primitives::{Array, Scan, launch, queue_columns_ascend};
@@ -153,10 +155,9 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let mut last_computed = self.last_computed(&order, most_temporary.saturating_sub(bytes));
         let mut computed = with_capacity(LAST_SMALL_CLASS as usize)?;
         let last_table = self.tables_of_patterns().last_class(executor.device());
-        order.for_each(last_table.max(HUGE_CLASS - 1), |class, count, rows| {
-            if class >= first_listed {
-                return Ok(());
-            }
+        // The rows of the classes from the first listed one on are done, listed or counted.
+        let done = order.above(first_listed - 1);
+        order.for_each_after(done, last_table.max(HUGE_CLASS - 1), |class, count, rows| {
             if class > last_computed {
                 return self.count(class, (count, rows), lengths.global_mut());
             }
@@ -191,6 +192,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         lengths: GlobalMut<u32>,
     ) -> Result<(Vec<Listed<T, K>>, u64), Error> {
         let (mut listed, mut bytes) = (Vec::new(), 0);
+        let most_bytes = most_bytes.min(most_bytes_of_rows::<T>());
         for batch in self.batches(order, first) {
             let (own_bytes, rows) = (batch.bytes::<T>(), order.rows_after(batch.begin));
             if bytes + own_bytes > most_bytes || listed.try_reserve(1).is_err() {
@@ -242,7 +244,9 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             // SAFETY: these rows were listed, and the offsets are the sums of the rows' lengths.
             unsafe { self.place(listed, order.rows_after(listed.batch.begin), offsets, to) }?;
         }
-        for (begin, end) in around(&listed, order.above(last_computed)) {
+        let counted = around(&listed, order.above(last_computed));
+        drop(listed);
+        for (begin, end) in counted {
             // SAFETY: the order has these rows, and there is a length for each row.
             let order = unsafe { by_length(executor, (end - begin, order.rows_after(begin)), lengths.global()) }?;
             self.write_counted(&order, &mut lengths, offsets, columns, values)?;
@@ -494,5 +498,9 @@ pub(super) fn workspace_bytes<T>(device: &Device, left_rows: usize, right_rows: 
     let wide = 16 * (left_rows + 1) + 8 * (right_rows + 1) + 4 * left_rows.max(right_rows);
     // Counts of sorting, and sums of scans.
     let of_device = 16 * device.resident_threads() + (1 << 10);
-    sorting.max(8 * left_rows + bits.max(temporary)) + bytes_of_list::<T>() + wide + of_device
+    sorting.max(8 * left_rows + bits.max(temporary))
+        + bytes_of_list::<T>()
+        + most_bytes_of_rows::<T>()
+        + wide
+        + of_device
 }

@@ -23,6 +23,9 @@ use crate::spmv::Intervals;
 /// Maximum number of products of a batch, and of entries of A.
 const MOST_AT_ONCE: u32 = 1 << 24;
 
+/// Maximum number of products of all listed rows; other rows are counted.
+const MOST_LISTED: u64 = 1 << 26;
+
 /// The first class of rows that may be listed: fewer products are not worth the launches. Smaller for small devices.
 const FIRST_CLASSES: (u32, u32) = (12, 15);
 
@@ -42,7 +45,7 @@ pub(super) fn first_of<M: Memory>(order: &Order<M>, device: &Device) -> u32 {
     let products = |class, rows| u64::from(rows) * u64::from(most_products(class));
     let of_all =
         products(last, order.above(last - 1)) + (1..last).map(|class| products(class, order.count(class))).sum::<u64>();
-    let least = of_all / u64::from(device.multiprocessors) / PART_OF_SHARE;
+    let least = of_all / u64::from(device.multiprocessors.max(1)) / PART_OF_SHARE;
     (first_listed(device)..last).find(|&class| u64::from(most_products(class - 1)) >= least).unwrap_or(last)
 }
 
@@ -308,6 +311,11 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         // SAFETY: as for the other; a row of another length is not written.
         unsafe { launch(self.executor, intervals.grid(device), kernel) }
     }
+}
+
+/// Maximum number of bytes for the listed rows of a product, which are kept until all lengths are known.
+pub(super) fn most_bytes_of_rows<T>() -> u64 {
+    MOST_LISTED * (size_of::<u32>() + size_of::<T>()) as u64
 }
 
 /// Maximum number of bytes for a list, besides the rows that come out of it.

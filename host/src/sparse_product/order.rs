@@ -38,15 +38,25 @@ impl<M: Memory> Order<M> {
     pub fn for_each(
         &self,
         last: u32,
+        work: impl FnMut(u32, u32, Global<u32>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.for_each_after(0, last, work)
+    }
+
+    /// Same as [`for_each`](Self::for_each), without the first `skipped` rows.
+    pub fn for_each_after(
+        &self,
+        skipped: u32,
+        last: u32,
         mut work: impl FnMut(u32, u32, Global<u32>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut begin = 0;
+        let mut begin = skipped;
         for number in (1..=last + 1).rev() {
             let end = self.ends[number as usize];
             if end > begin {
-                work(number, end - begin, self.rows.global().after(begin as usize))?;
+                work(number, end - begin, self.rows_after(begin))?;
+                begin = end;
             }
-            begin = end;
         }
         Ok(())
     }

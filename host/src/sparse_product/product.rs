@@ -55,10 +55,10 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
 
     /// Maximum number of bytes of the executor's memory that [`new`](Self::new) needs besides the matrices and, on a
     /// CPU, another copy of the columns of C. It depends only on the shapes and the type, not on the products. On a CPU, it
-    /// is a number and a bit per column and thread. On a GPU, it is some 50 bytes per row; 24 bytes and two values for each of
-    /// 2²⁴ products, which are listed if rows have very many; and 224 columns and values per row, at most 16 GiB, or 512 MiB
-    /// for long rows, whichever is more. If there is less memory, rows are computed in two passes, which need no more than
-    /// the 512 MiB.
+    /// is a number and a bit per column and thread. On a GPU, it is some 50 bytes per row; 2²⁶ columns and values, and 24 bytes
+    /// and two values for each of 2²⁴ products, for rows of very many products; and 224 columns and values per row, at most
+    /// 16 GiB, or 512 MiB for long rows, whichever is more. If there is less memory, rows are computed in two passes, which
+    /// need only some of it.
     pub fn workspace_bytes<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> u64 {
         if executor.device().has_kernels() {
             by_kernels::workspace_bytes::<T>(executor.device(), left.rows(), right.rows(), right.columns())
@@ -68,8 +68,8 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
     }
 
     /// Recomputes the values of C from matrices with the same patterns, with the same bits as a new product. The patterns
-    /// are not compared, but differences that are noticed are errors. In kernels, the first call sorts the rows of C by
-    /// length, and keeps 4 bytes per row for later calls, 8 if some rows have very many products; these are listed again,
+    /// are not compared, but differences that are noticed are errors. In kernels, the first call sorts the rows of C, and
+    /// keeps 4 bytes per row for later calls, 8 if some rows have very many products; these are listed again,
     /// as far as there is memory.
     ///
     /// # Errors

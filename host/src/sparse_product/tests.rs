@@ -111,7 +111,9 @@ fn check_kept<T: Scalar, E: Executor<Memory = HostMemory>>(executor: &E, left: &
 fn check_limits<T: Scalar>(emulator: &Emulated, left: &Csr<T>, right: &Csr<T>) {
     let expected = naive(left, right);
     let of_most = [0, 2_000, 20_000, u64::MAX].map(|most_temporary| (most_temporary, None));
-    for (most_temporary, first_listed) in of_most.into_iter().chain([(200_000, Some(12)), (u64::MAX, Some(12))]) {
+    for (most_temporary, first_listed) in
+        of_most.into_iter().chain([(200_000, Some(12)), (u64::MAX, Some(12)), (u64::MAX, Some(18))])
+    {
         let limits = by_kernels::Limits { most_temporary, first_listed };
         let product = by_kernels::multiply(emulator, left, right, limits).unwrap();
         assert!(product == expected, "{limits:?}: {left:?}\n{right:?}\n{product:?}\n{expected:?}");
@@ -221,7 +223,7 @@ fn the_workspace_depends_on_shapes_alone() {
     let (left, empty) = (mixed::<f64>(&[40, 3, 9], 30, 1), mixed::<f64>(&[0; 3], 30, 1));
     let wide_right = |columns| Csr::<f64>::try_new(30, columns, vec![0_u32; 31], vec![], vec![]).unwrap();
     let emulator = Emulated::new(1);
-    let list = listed::bytes_of_list::<f64>();
+    let list = listed::bytes_of_list::<f64>() + listed::most_bytes_of_rows::<f64>();
     let bytes = |left, columns| SparseProduct::workspace_bytes(&emulator, left, &wide_right(columns)) - list;
     assert_eq!(bytes(&left, 100), bytes(&empty, 100));
     assert!(bytes(&left, 100) < bytes(&left, 100_000));
