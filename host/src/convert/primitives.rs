@@ -1,6 +1,7 @@
 //! Common parts of conversions: launches over rows and entries, scans, and numbers that the host needs for allocations.
 //! Only one number per array is copied back to the host.
 
+use cuda_std::Global;
 use cuda_std::launch::{Grid, Kernel, Launch};
 use gpu_kernels::Offset;
 use gpu_kernels::convert::rows::{RowLengths, UnsortedRows};
@@ -156,13 +157,26 @@ pub(crate) fn row_lengths<T: Scalar, K: KernelExecutor>(
     matrix: &Csr<T, K::Memory>,
     skipped: u32,
 ) -> Result<Array<K, u32>, Error> {
-    let rows = matrix.rows() as u32;
-    let mut lengths = executor.unwritten(matrix.rows())?;
     each_width!(matrix.row_offsets(), offsets => {
-        let kernel = RowLengths { rows, skipped, row_offsets: offsets.global(), lengths: lengths.global_mut() };
-        // SAFETY: the matrix is valid, and there is a length for each row.
-        unsafe { launch(executor, executor.device().grid(rows.into()), kernel) }
-    })?;
+        // SAFETY: the matrix is valid.
+        unsafe { lengths_of_rows(executor, matrix.rows() as u32, offsets.global(), skipped) }
+    })
+}
+
+/// Same as [`row_lengths`], for the offsets of a matrix.
+///
+/// # Safety
+/// They are those of a valid matrix with `rows` rows.
+pub(crate) unsafe fn lengths_of_rows<K: KernelExecutor, O: Offset>(
+    executor: &K,
+    rows: u32,
+    row_offsets: Global<O>,
+    skipped: u32,
+) -> Result<Array<K, u32>, Error> {
+    let mut lengths = executor.unwritten(rows as usize)?;
+    let kernel = RowLengths { rows, skipped, row_offsets, lengths: lengths.global_mut() };
+    // SAFETY: there is a length for each row; the rest is the caller's promise.
+    unsafe { launch(executor, executor.device().grid(rows.into()), kernel) }?;
     Ok(lengths)
 }
 

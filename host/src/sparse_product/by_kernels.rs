@@ -22,13 +22,14 @@ use gpu_kernels::sparse_product::pattern::{ProductColumns, ProductLengths};
 use gpu_kernels::sparse_product::rows::{ProductCompact, ProductRows};
 
 use super::classes::{MOST_THREADS, Tables};
-use super::listed::{Listed, bytes_of_list, first_listed, first_of, most_bytes_of_rows};
+use super::listed::{Listed, around, first_listed, first_of, most_bytes_of_rows};
 use super::order::{Order, by_class, by_length};
-use super::sides::{SLOTS_OF_WARP, Sides, grid_with_words, threads_of_long_rows};
+use super::sides::{SLOTS_OF_WARP, Sides, grid_with_words};
+use super::workspace::{LAST_SMALL_CLASS, Limits, bytes_of_row};
 use crate::convert::primitives::{Array, Scan, launch, queue_columns_ascend};
 use crate::convert::radix::{Sorted, count_up};
 use crate::convert::wide::wide;
-use crate::device::{Device, with_shared_for_each_warp};
+use crate::device::with_shared_for_each_warp;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
@@ -42,31 +43,8 @@ const MOST_COLUMNS_OF_BITS: u32 = 1 << 19;
 /// The class from which on rows are so long that each is given a block of the maximum size.
 const HUGE_CLASS: u32 = 16;
 
-/// The largest class of rows that are computed before their lengths are known, of at most 224 products or columns of B. In longer rows
-/// more products usually have the same column, and a table for their number would be much larger than for their length.
-const LAST_SMALL_CLASS: u32 = 8;
-
-/// Maximum number of bytes for the rows that are computed before their lengths are known, those whose products are listed
-/// among them. Rows that do not fit are counted first, as all are when an allocation fails.
-pub(super) const MOST_TEMPORARY_BYTES: u64 = 16 << 30;
-
 /// Maximum number of columns in the arrays for the rows of a class: kernels index them with 32 bits.
 const MOST_TEMPORARY_COLUMNS: u64 = 1 << 31;
-
-/// What is computed before the lengths of rows are known.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// Maximum number of bytes for such rows.
-    pub most_temporary: u64,
-    /// The first class of rows whose products are listed, if not that which suits their numbers.
-    pub first_listed: Option<u32>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { most_temporary: MOST_TEMPORARY_BYTES, first_listed: None }
-    }
-}
 
 /// C = A B.
 ///
@@ -465,42 +443,4 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let bits = self.executor.zeros(grid.blocks as usize * words as usize)?;
         Ok((bits, words, with_shared_for_each_warp(grid, 8)))
     }
-}
-
-/// The non-empty ranges of the first `count` rows of an order before and after the listed ones, which are neighbours.
-fn around<T: Scalar, K: KernelExecutor>(
-    listed: &[Listed<T, K>],
-    count: u32,
-) -> impl Iterator<Item = (u32, u32)> + use<T, K> {
-    let first = listed.first().map_or(0, |listed| listed.batch.begin);
-    let end = listed.last().map_or(0, |listed| listed.batch.end());
-    [(0, first), (end, count)].into_iter().filter(|(begin, end)| begin < end)
-}
-
-/// Bytes for the columns and values of a row that is computed before its length is known.
-fn bytes_of_row<T>(class: u32) -> u64 {
-    u64::from(most_products(class)) * (size_of::<u32>() + size_of::<T>()) as u64
-}
-
-/// Maximum number of bytes of device memory that [`multiply`] needs besides the matrices, with the usual limit.
-pub(super) fn workspace_bytes<T>(device: &Device, left_rows: usize, right_rows: usize, columns: usize) -> u64 {
-    let [left_rows, right_rows] = [left_rows as u64, right_rows as u64];
-    let sorting = 20 * left_rows;
-    let words = (columns as u64).div_ceil(u32::BITS.into());
-    let of_blocks = |bytes, threads| {
-        let grid = grid_with_words(u32::MAX, bytes, threads, device);
-        u64::from(grid.blocks) * bytes
-    };
-    let bits =
-        of_blocks(4 * words, device.tuning.threads_per_block()).max(of_blocks(8 * words, threads_of_long_rows(device)));
-    let temporary = left_rows.saturating_mul(bytes_of_row::<T>(LAST_SMALL_CLASS)).min(MOST_TEMPORARY_BYTES);
-    // Offsets of the rows of A twice, of those of B, and intermediate lengths.
-    let wide = 16 * (left_rows + 1) + 8 * (right_rows + 1) + 4 * left_rows.max(right_rows);
-    // Counts of sorting, and sums of scans.
-    let of_device = 16 * device.resident_threads() + (1 << 10);
-    sorting.max(8 * left_rows + bits.max(temporary))
-        + bytes_of_list::<T>()
-        + most_bytes_of_rows::<T>()
-        + wide
-        + of_device
 }

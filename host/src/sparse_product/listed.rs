@@ -109,6 +109,16 @@ pub(super) struct Listed<T: Scalar, K: KernelExecutor> {
     values: Array<K, T>,
 }
 
+/// The non-empty ranges of the first `count` rows of an order before and after the listed ones, which are neighbours.
+pub(super) fn around<T: Scalar, K: KernelExecutor>(
+    listed: &[Listed<T, K>],
+    count: u32,
+) -> impl Iterator<Item = (u32, u32)> + use<T, K> {
+    let first = listed.first().map_or(0, |listed| listed.batch.begin);
+    let end = listed.last().map_or(0, |listed| listed.batch.end());
+    [(0, first), (end, count)].into_iter().filter(|(begin, end)| begin < end)
+}
+
 impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     /// The batches of rows of an order by number of products that are listed, those of the classes from `first` on.
     pub fn batches(&self, order: &Order<K::Memory>, first: u32) -> impl Iterator<Item = Batch> {
@@ -127,7 +137,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let (executor, device, count) = (self.executor, self.executor.device(), batch.rows);
         let mut lengths = executor.unwritten(count as usize)?;
         let kernel = ListedLengths { count, rows, left_offsets: self.left_offsets, lengths: lengths.global_mut() };
-        // SAFETY: A is valid and has the rows, for each of which there is a length.
+        // SAFETY: A is valid and has the rows, and `lengths` has an element for each.
         unsafe { launch(executor, device.grid(count.into()), kernel) }?;
         let scan = Scan::new(executor, &lengths)?;
         if scan.total() > MOST_AT_ONCE.into() {

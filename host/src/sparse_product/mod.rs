@@ -36,6 +36,7 @@ mod sides;
 mod tests;
 #[allow(unsafe_code, reason = "each launch states why it holds")]
 mod values_by_kernels;
+mod workspace;
 
 pub use product::SparseProduct;
 

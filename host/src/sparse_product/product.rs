@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::by_kernels::Limits;
 use super::values_by_kernels::{self, Orders};
+use super::workspace::{Limits, workspace_bytes};
 use super::{by_kernels, check_inner, on_host};
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
@@ -61,7 +61,7 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
     /// need only some of it.
     pub fn workspace_bytes<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> u64 {
         if executor.device().has_kernels() {
-            by_kernels::workspace_bytes::<T>(executor.device(), left.rows(), right.rows(), right.columns())
+            workspace_bytes::<T>(executor.device(), left.rows(), right.rows(), right.columns())
         } else {
             on_host::workspace_bytes::<T>(left.rows(), right.columns())
         }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{SparseProduct, by_kernels, listed, multiply};
+use super::{SparseProduct, by_kernels, listed, multiply, workspace};
 use crate::Complex;
 use crate::device::Tuning;
 use crate::error::Error;
@@ -114,7 +114,7 @@ fn check_limits<T: Scalar>(emulator: &Emulated, left: &Csr<T>, right: &Csr<T>) {
     for (most_temporary, first_listed) in
         of_most.into_iter().chain([(200_000, Some(12)), (u64::MAX, Some(12)), (u64::MAX, Some(18))])
     {
-        let limits = by_kernels::Limits { most_temporary, first_listed };
+        let limits = workspace::Limits { most_temporary, first_listed };
         let product = by_kernels::multiply(emulator, left, right, limits).unwrap();
         assert!(product == expected, "{limits:?}: {left:?}\n{right:?}\n{product:?}\n{expected:?}");
     }
@@ -231,9 +231,9 @@ fn the_workspace_depends_on_shapes_alone() {
     let all_columns = (1 << 31) - 1;
     assert!((256 << 20..(512 << 20) + 50_000).contains(&bytes(&left, all_columns)), "{}", bytes(&left, all_columns));
     // Short rows have room for 224 columns and values each, as far as it goes.
-    let of_rows = |rows| by_kernels::workspace_bytes::<f64>(emulator.device(), rows, 30, 100) - list;
+    let of_rows = |rows| workspace::workspace_bytes::<f64>(emulator.device(), rows, 30, 100) - list;
     assert!((224 * 12 * 1000..224 * 12 * 1000 + 200_000).contains(&of_rows(1000)), "{}", of_rows(1000));
-    let most = by_kernels::MOST_TEMPORARY_BYTES;
+    let most = workspace::MOST_TEMPORARY_BYTES;
     assert!((most..most + 60 * 100_000_000).contains(&of_rows(100_000_000)), "{}", of_rows(100_000_000));
     let on_cpu = SparseProduct::workspace_bytes(&Cpu::new(), &left, &wide_right(1000));
     assert!(on_cpu >= 8125 && on_cpu == SparseProduct::workspace_bytes(&Cpu::new(), &empty, &wide_right(1000)));

@@ -7,7 +7,6 @@
 
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
-use gpu_kernels::convert::rows::RowLengths;
 use gpu_kernels::sparse_product::short_values::ProductShortValues;
 use gpu_kernels::sparse_product::values::ProductValues;
 
@@ -15,7 +14,7 @@ use super::listed::{Batch, first_of};
 use super::not_in_pattern;
 use super::order::{Order, by_length};
 use super::sides::Sides;
-use crate::convert::primitives::{launch, one_number, queue_columns_ascend};
+use crate::convert::primitives::{launch, lengths_of_rows, one_number, queue_columns_ascend};
 use crate::convert::wide::wide;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
@@ -122,12 +121,9 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         (begin, count): (u32, u32),
         offsets: Global<O>,
     ) -> Result<Order<K::Memory>, Error> {
-        let mut lengths = self.executor.unwritten(self.rows as usize)?;
-        let kernel = RowLengths { rows: self.rows, skipped: 0, row_offsets: offsets, lengths: lengths.global_mut() };
-        // SAFETY: the product has an offset more than rows, and there is a length for each; so there is for each row of
-        // the order, which has as many.
+        // SAFETY: the product is valid; the order has as many rows, and there is a length for each.
         unsafe {
-            launch(self.executor, self.executor.device().grid(self.rows.into()), kernel)?;
+            let lengths = lengths_of_rows(self.executor, self.rows, offsets, 0)?;
             by_length(self.executor, (count, order.rows_after(begin)), lengths.global())
         }
     }
