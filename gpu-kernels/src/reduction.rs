@@ -1,8 +1,10 @@
 //! Sums over the lanes of a warp.
 
+use core::ops::Add;
+
 use cuda_std::GpuScalar;
 use cuda_std::warp::{
-    ALL_LANES, WARP_LANES, lane_id, warp_match_any_32, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up,
+    ALL_LANES, WARP_LANES, WarpShuffleValue, lane_id, warp_match_any_32, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up,
     warp_shuffle_xor,
 };
 
@@ -21,7 +23,7 @@ pub(crate) unsafe fn sum_over_lanes<T: GpuScalar, const LANES: u32>(value: T) ->
 /// # Safety
 /// All lanes of the warp call it, with the same number.
 #[inline(always)]
-pub(crate) unsafe fn sum_over_groups<T: GpuScalar>(mut value: T, lanes: u32) -> T {
+pub(crate) unsafe fn sum_over_groups<T: WarpShuffleValue + Add<Output = T>>(mut value: T, lanes: u32) -> T {
     let mut distance = lanes / 2;
     while distance > 0 {
         value = value + warp_shuffle_xor(ALL_LANES, value, distance, WARP_LANES).0;

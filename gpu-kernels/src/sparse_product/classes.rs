@@ -1,11 +1,12 @@
 //! Classes of rows of a product, by a bound on their lengths.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_shuffle_xor, warp_vote_ballot};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, kernel};
 
 use super::team::Team;
 use crate::Offset;
+use crate::reduction::sum_over_groups;
 use crate::search::first_in_range;
 
 /// The class of the shortest non-empty rows.
@@ -45,22 +46,8 @@ fn class_of(bound: u64, per_spare: u32) -> u32 {
     class.clamp(FIRST_CLASS, CLASSES - 1)
 }
 
-/// Number of entries of a row of A from which on a warp counts its products, however many lanes have a short one.
+/// Number of entries of a row of A above which a warp counts its products, however many lanes have a short one.
 const LONG: u32 = 8 * WARP_LANES;
-
-/// The sum over `lanes` neighbouring lanes, a power of two.
-///
-/// # Safety
-/// The whole warp calls it.
-#[inline(always)]
-unsafe fn sum(mut number: u64, lanes: u32) -> u64 {
-    let mut distance = lanes / 2;
-    while distance > 0 {
-        number += warp_shuffle_xor(ALL_LANES, number, distance, WARP_LANES).0;
-        distance /= 2;
-    }
-    number
-}
 
 /// Computes the class of each row of a product from its number of products: from that of all columns, if these are
 /// fewer and the row is not in one of the classes from `listed` on.
@@ -122,13 +109,13 @@ pub unsafe fn product_classes<O: Offset>(
                 of_lane += [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)].iter().sum::<u64>();
                 own = own + O::from(8 * WARP_LANES);
             }
-            let all = sum(of_lane, WARP_LANES);
+            let all = sum_over_groups(of_lane, WARP_LANES);
             if lane_id() == lane {
                 products = all;
             }
             long &= long - 1;
         }
-        let products = sum(products, lanes);
+        let products = sum_over_groups(products, lanes);
         if team.lane == 0 && row < rows {
             let class = class_of(products, PER_SPARE_BY_PRODUCTS);
             let of_columns = class_of(products.min(columns.into()), PER_SPARE_BY_PRODUCTS);

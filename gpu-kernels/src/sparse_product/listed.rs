@@ -210,8 +210,8 @@ impl<T: GpuScalar> InOrder<T> {
 ///
 /// # Safety
 /// `keys` are those of [`listed_products`], sorted, and `numbers` the products at their places; there are `count`,
-/// from 1 to 2^31. `places` are the sums of their marks by [`listed_firsts`]; `columns` and `values` have an element for
-/// each mark. Blocks are made of whole warps.
+/// from 1 to 2^31. `places` are the sums of their marks by [`listed_firsts`]; `columns` and `values` have an element
+/// for each mark. Blocks are made of whole warps.
 #[kernel(T: scalars)]
 pub unsafe fn listed_sums<T: GpuScalar>(
     /// Number of products.

@@ -7,7 +7,7 @@ use super::table::EMPTY;
 use super::team::Team;
 use crate::Offset;
 
-/// Number of entries of a row of B from which on all lanes of a team in a warp take it together, however short others
+/// Number of entries of a row of B above which all lanes of a team in a warp take it together, however short others
 /// are.
 const LONG: u32 = 256;
 
@@ -22,8 +22,8 @@ pub(super) struct Sides<O> {
 
 impl<O: Offset> Sides<O> {
     /// Calls `visit` with the column of each product of a row, divided among a team: `together` neighbouring lanes, a
-    /// power of two that divides the team's lanes in a warp, take a row of B at a time; all of these take a [`LONG`] one
-    /// together. Each lane looks up the row of B for one entry of A.
+    /// power of two that divides the team's lanes in a warp, take a row of B at a time; all of these take one longer
+    /// than [`LONG`] together. Each lane looks up the row of B for one entry of A.
     ///
     /// # Safety
     /// The matrices are valid, and A has the row. The whole team calls it.
@@ -95,12 +95,15 @@ impl<O: Offset> Sides<O> {
     unsafe fn for_each_column_of_long(self, begin: O, end: O, lanes: u32, visit: &mut impl FnMut(u32)) {
         let mut place = begin + O::from(lane_id() % lanes);
         while place < end {
-            let places = [place, place + O::from(lanes), place + O::from(2 * lanes), place + O::from(3 * lanes)];
-            let columns = places.map(|place| if place < end { self.right_columns.load(place) } else { EMPTY });
-            for column in columns {
-                if column != EMPTY {
-                    visit(column);
-                }
+            let column = |step: u32| {
+                let place = place + O::from(step * lanes);
+                if place < end { self.right_columns.load(place) } else { EMPTY }
+            };
+            // Never indexed by a variable, so that they stay in registers.
+            let mut columns = [column(0), column(1), column(2), column(3)];
+            while columns[0] != EMPTY {
+                visit(columns[0]);
+                columns = [columns[1], columns[2], columns[3], EMPTY];
             }
             place = place + O::from(4 * lanes);
         }
