@@ -4,8 +4,8 @@ use core::ops::Add;
 
 use cuda_std::GpuScalar;
 use cuda_std::warp::{
-    ALL_LANES, WARP_LANES, WarpShuffleValue, lane_id, warp_match_any_32, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up,
-    warp_shuffle_xor,
+    ALL_LANES, WARP_LANES, WarpShuffleValue, lane_id, warp_match_any_32, warp_shuffle_down, warp_shuffle_idx,
+    warp_shuffle_up, warp_shuffle_xor,
 };
 
 /// The sum of `value` over each group of `LANES` neighbouring lanes, in every lane of the group. A tree of

@@ -203,6 +203,17 @@ pub fn filled<T: Clone>(length: usize, element: T) -> Result<Vec<T>, Error> {
     Ok(elements)
 }
 
+/// Replaces all elements of a vector by `length` copies of an element, in the same memory if there is enough of it.
+///
+/// # Errors
+/// When memory runs out.
+pub fn refill<T: Clone>(elements: &mut Vec<T>, length: usize, element: T) -> Result<(), Error> {
+    elements.clear();
+    reserve(elements, length)?;
+    elements.resize(length, element);
+    Ok(())
+}
+
 /// A copy of an array in host memory.
 ///
 /// # Errors

@@ -1,36 +1,59 @@
 //! Arrangement of a part's entries: which pairs are stored once and by which of their two rows, and the step in which
 //! each entry is multiplied.
 
-use gpu_kernels::clustered::{NO_ENTRY, NO_ROW};
+use gpu_kernels::clustered::NO_ROW;
 
-use super::steps::{Assigned, Rows, WARPS, WARPS_AT_A_TIME};
+use super::steps::{Assigned, Assignment, Entry, Rows};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::format::clustered::ROWS;
 use crate::format::clustered::parts::has_few_columns;
-use crate::memory::{copy, filled, same_bits, with_capacity, zeros};
+use crate::memory::{collect, copy, filled, refill, reserve, same_bits, with_capacity, zeros};
 use crate::real::Scalar;
 
 /// Mark of a column that belongs to no row of the part.
 const NONE: u16 = u16::MAX;
 
 /// A part with its slots.
-pub(super) struct Arrangement<T> {
-    /// Slices of each warp.
-    pub warps: [u32; WARPS],
-    /// Row at each position.
-    pub row_numbers: Vec<u32>,
+pub(super) struct Arrangement {
+    pub slots: Assigned,
+    /// Row of the matrix at each position before the slices were given to warps, without padding.
+    rows: Vec<u32>,
     /// Columns that belong to no row, or have an entry without an image. Ascending.
     pub halo: Vec<u32>,
-    /// Width of each slice.
-    pub widths: Vec<u32>,
-    /// Words of all slices, in order.
-    pub words: Vec<u32>,
-    /// Values of all slices.
-    pub values: Vec<T>,
 }
 
-/// A part whose entries have no slots yet.
+impl Arrangement {
+    /// Number of positions.
+    pub fn positions(&self) -> usize {
+        self.slots.slices.len() * ROWS
+    }
+
+    /// Number of elements in shared memory: x and y per position, x per column of the halo.
+    pub fn elements(&self) -> usize {
+        2 * self.positions() + self.halo.len()
+    }
+
+    /// The row at each position, or [`NO_ROW`].
+    pub fn row_numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        let positions =
+            self.slots.slices.iter().flat_map(|&slice| (0..ROWS).map(move |row| slice as usize * ROWS + row));
+        positions.map(|position| self.rows.get(position).copied().unwrap_or(NO_ROW))
+    }
+
+    /// Writes the words and the values of all slots; `matrix` is the one that was arranged, and `values` are zeros.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn write<T: Scalar>(&self, matrix: &Csr<T>, words: &mut [u32], values: &mut [T]) -> Result<(), Error> {
+        self.slots.write(words, |slot, position, in_row| {
+            let begin = matrix.range(self.rows[position] as usize).start;
+            values[slot] = matrix.values()[begin + usize::from(in_row)];
+        })
+    }
+}
+
+/// A part whose entries, in [`Arranger::entries`], have no slots yet.
 struct Gathered {
     /// Its rows, ascending.
     rows: Vec<u32>,
@@ -38,22 +61,26 @@ struct Gathered {
     order: Vec<u16>,
     /// Columns that need a separate element.
     halo: Vec<u32>,
-    /// Stored entries, in that order of rows.
-    entries: Rows,
 }
 
-/// Data that a thread reuses from part to part.
+/// Arranges parts one after another. Its largest arrays are kept: to return their memory to the system and get it cleared
+/// takes longer than the work on it, above all on many threads.
 pub(super) struct Arranger<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     /// Number of each column in the list of the latest part; empty if there would be too many.
-    numbers: Vec<u16>,
+    numbers_of_columns: Vec<u16>,
     /// Bytes of an element in shared memory.
     element_bytes: usize,
     /// Largest number of elements of a part.
     most_elements: usize,
+    numbers: Numbers,
+    inside: Inside,
+    entries: Rows,
+    assignment: Assignment,
 }
 
 /// Columns of entries, by their numbers in the list of the part.
+#[derive(Default)]
 struct Numbers {
     /// Number of entries of all rows before each row, then of all rows.
     begins: Vec<usize>,
@@ -68,36 +95,47 @@ impl Numbers {
 }
 
 /// Entries of the part's rows in columns of other rows of the part.
+#[derive(Default)]
 struct Inside {
     /// Number of these of all rows before each row, then of all rows.
     begins: Vec<usize>,
     /// Row whose column it is.
     others: Vec<u16>,
+    /// Its index in its row of the matrix.
+    in_rows: Vec<u16>,
     /// Column, by its number in the list of the part.
     columns: Vec<u16>,
     /// Index of the entry that mirrors it: another of these, or itself if there is none.
-    images: Vec<usize>,
+    images: Vec<u32>,
     /// Whether it is stored, for itself or for the pair.
     kept: Vec<bool>,
+    /// For each row, the first of its entries that may mirror one of the rows to come.
+    next: Vec<usize>,
+}
+
+impl Inside {
+    /// Whether an entry has an image.
+    fn has_image(&self, place: usize) -> bool {
+        self.images[place] as usize != place
+    }
 }
 
 impl<'a, T: Scalar> Arranger<'a, T> {
     /// Requires that each row of the matrix is sorted by column, without duplicates.
     pub fn new(matrix: &'a Csr<T>, element_bytes: usize, most_elements: usize) -> Result<Self, Error> {
-        let numbers = zeros(if has_few_columns(matrix) { 0 } else { matrix.columns() })?;
-        Ok(Self { matrix, numbers, element_bytes, most_elements })
+        let numbers_of_columns = zeros(if has_few_columns(matrix) { 0 } else { matrix.columns() })?;
+        let (numbers, inside, entries) = (Numbers::default(), Inside::default(), Rows::default());
+        let assignment = Assignment::default();
+        Ok(Self { matrix, numbers_of_columns, element_bytes, most_elements, numbers, inside, entries, assignment })
     }
 
-    /// Returns the cost of each of [`WARPS_AT_A_TIME`] for the part of these rows and columns; 0 if it has too many
-    /// elements.
+    /// Returns the stored entries of the part of these rows and columns; `None` if it has too many elements.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn costs(&mut self, rows: &[u32], columns: &[u32]) -> Result<[usize; WARPS_AT_A_TIME.len()], Error> {
-        match self.gather(rows, columns)? {
-            Some(part) => part.entries.costs(self.element_bytes),
-            None => Ok(Default::default()),
-        }
+    pub fn into_entries(mut self, (rows, columns): (&[u32], &[u32])) -> Result<Option<Rows>, Error> {
+        let gathered = self.gather(rows, columns)?;
+        Ok(gathered.map(|_| self.entries))
     }
 
     /// Arranges the part of these rows, padded with [`NO_ROW`], and these columns, ascending, for `warps` warps that
@@ -105,21 +143,11 @@ impl<'a, T: Scalar> Arranger<'a, T> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn arrange(&mut self, rows: &[u32], columns: &[u32], warps: usize) -> Result<Option<Arrangement<T>>, Error> {
-        let Some(Gathered { rows, order, halo, entries }) = self.gather(rows, columns)? else { return Ok(None) };
-        let Assigned { warps, slices, widths, words, entries } = entries.assign(self.element_bytes, warps)?;
-        let mut row_numbers = filled(slices.len() * ROWS, NO_ROW)?;
-        for (slice, numbers) in slices.into_iter().zip(row_numbers.chunks_exact_mut(ROWS)) {
-            let of_slice = order.iter().skip(slice as usize * ROWS);
-            of_slice.zip(numbers).for_each(|(&row, number)| *number = rows[row as usize]);
-        }
-        let mut values = filled(2 * words.len(), T::ZERO)?;
-        for (number, (value, &entry)) in values.iter_mut().zip(&entries).enumerate() {
-            if words[number / 2] >> (16 * (number % 2)) & NO_ENTRY != NO_ENTRY {
-                *value = self.matrix.values()[entry];
-            }
-        }
-        Ok(Some(Arrangement { warps, row_numbers, halo, widths, words, values }))
+    pub fn arrange(&mut self, (rows, columns): (&[u32], &[u32]), warps: usize) -> Result<Option<Arrangement>, Error> {
+        let Some(Gathered { rows, order, halo }) = self.gather(rows, columns)? else { return Ok(None) };
+        self.assignment.run(&self.entries, self.element_bytes, warps)?;
+        let rows = collect(order.iter().map(|&row| rows[usize::from(row)]))?;
+        Ok(Some(Arrangement { slots: self.assignment.assigned()?, rows, halo }))
     }
 
     /// Determines which entries of the part are stored, and by which row.
@@ -127,126 +155,149 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         let mut rows = copy(rows)?;
         rows.retain(|&row| row != NO_ROW);
         rows.sort_unstable();
-        if !self.numbers.is_empty() {
-            columns.iter().zip(0..).for_each(|(&column, number)| self.numbers[column as usize] = number);
+        if !self.numbers_of_columns.is_empty() {
+            columns.iter().zip(0..).for_each(|(&column, number)| self.numbers_of_columns[column as usize] = number);
         }
-        let numbers = self.numbers(&rows, columns)?;
+        self.find_numbers(&rows, columns)?;
         let rows_of_columns = rows_of_columns(self.matrix, &rows, columns)?;
-        let mut inside = self.inside(&rows, &numbers, &rows_of_columns)?;
-        let lengths = self.orient(&rows, &mut inside)?;
+        self.find_images(&rows, &rows_of_columns)?;
+        let lengths = self.orient(&rows)?;
 
         // Longest first, so rows of a slice have similar lengths.
         let mut order = with_capacity(rows.len())?;
         order.extend(0..rows.len() as u16);
-        order.sort_by_key(|&row| usize::MAX - lengths[row as usize]);
+        order.sort_unstable_by_key(|&row| (usize::MAX - lengths[row as usize], row));
         let mut positions = zeros::<u16>(rows.len())?;
         order.iter().zip(0..).for_each(|(&row, position)| positions[row as usize] = position);
 
-        let (halo, halo_numbers) = halo(columns, &rows_of_columns, &inside)?;
+        let Self { matrix, numbers, inside, entries: of_part, .. } = self;
+        let (halo, halo_numbers) = halo(columns, &rows_of_columns, inside)?;
         let of_rows = rows.len().next_multiple_of(ROWS);
         if 2 * of_rows + halo.len() > self.most_elements {
             return Ok(None);
         }
-        let mut of_part = Rows::new(of_rows, lengths.iter().sum())?;
+        of_part.restart(of_rows, of_rows + halo.len(), lengths.iter().sum())?;
         for &row in &order {
             let mut of_row = inside.begins[row as usize]..inside.begins[row as usize + 1];
-            let entries = self.matrix.range(rows[row as usize] as usize);
+            let entries = 0..matrix.range(rows[row as usize] as usize).len();
             for (entry, &column) in entries.zip(numbers.of(row.into())) {
                 let column = usize::from(column);
-                let of_halo = || of_rows as u32 + u32::from(halo_numbers[column]);
+                let of_halo = || of_rows as u16 + halo_numbers[column];
                 let local = match rows_of_columns[column] {
                     NONE => of_halo(),
-                    own if own == row => positions[row as usize].into(),
+                    own if own == row => positions[row as usize],
                     other => {
                         let place = of_row.next().expect("the entry is one of those inside");
-                        match (inside.images[place] == place, inside.kept[place]) {
-                            (true, _) => of_halo(),
-                            (false, true) => positions[other as usize].into(),
-                            (false, false) => continue,
+                        match (inside.has_image(place), inside.kept[place]) {
+                            (false, _) => of_halo(),
+                            (true, true) => positions[other as usize],
+                            (true, false) => continue,
                         }
                     }
                 };
-                of_part.push(local, entry);
+                of_part.push(Entry { column: local, in_row: entry as u16 });
             }
             of_part.end_row();
         }
-        Ok(Some(Gathered { rows, order, halo, entries: of_part }))
+        of_part.end();
+        Ok(Some(Gathered { rows, order, halo }))
     }
 
-    /// Returns the columns of the rows' entries, by their numbers in the list of the part.
-    fn numbers(&self, rows: &[u32], columns: &[u32]) -> Result<Numbers, Error> {
-        let number_of = |column: u32| match self.numbers.get(column as usize) {
+    /// Finds the columns of the rows' entries, by their numbers in the list of the part.
+    fn find_numbers(&mut self, rows: &[u32], columns: &[u32]) -> Result<(), Error> {
+        let Self { matrix, numbers_of_columns, numbers: Numbers { begins, numbers }, .. } = self;
+        let number_of = |column: u32| match numbers_of_columns.get(column as usize) {
             Some(&number) => number,
             None => columns.partition_point(|&other| other < column) as u16,
         };
-        let ranges = || rows.iter().map(|&row| self.matrix.range(row as usize));
-        let (mut begins, mut numbers) =
-            (with_capacity(rows.len() + 1)?, with_capacity(ranges().map(|row| row.len()).sum())?);
+        let ranges = || rows.iter().map(|&row| matrix.range(row as usize));
+        begins.clear();
+        reserve(begins, rows.len() + 1)?;
+        numbers.clear();
+        reserve(numbers, ranges().map(|row| row.len()).sum())?;
         begins.push(0);
         for row in ranges() {
-            numbers.extend(self.matrix.column_indices()[row].iter().map(|&column| number_of(column)));
+            numbers.extend(matrix.column_indices()[row].iter().map(|&column| number_of(column)));
             begins.push(numbers.len());
         }
-        Ok(Numbers { begins, numbers })
+        Ok(())
     }
 
-    /// Returns the entries of rows in columns of other rows, and their images.
-    fn inside(&self, rows: &[u32], numbers: &Numbers, rows_of_columns: &[u16]) -> Result<Inside, Error> {
-        let nnz = numbers.numbers.len();
-        let (mut begins, mut rows_of) = (with_capacity(rows.len() + 1)?, with_capacity(nnz)?);
-        let (mut others, mut entries, mut columns) = (with_capacity(nnz)?, with_capacity(nnz)?, with_capacity(nnz)?);
+    /// Finds the entries of rows in columns of other rows, and their images.
+    fn find_images(&mut self, part_rows: &[u32], rows_of_columns: &[u16]) -> Result<(), Error> {
+        let Self { matrix, numbers: of_part, inside, .. } = self;
+        let Inside { begins, others, in_rows, columns, images, kept, next } = inside;
+        let nnz = of_part.numbers.len();
+        begins.clear();
+        reserve(begins, part_rows.len() + 1)?;
+        for list in [&mut *others, in_rows, columns] {
+            list.clear();
+            reserve(list, nnz)?;
+        }
         begins.push(0);
-        for (row, &number) in (0..).zip(rows) {
-            for (entry, &column) in self.matrix.range(number as usize).zip(numbers.of(row.into())) {
+        for row in 0..part_rows.len() as u16 {
+            for (in_row, &column) in (0..).zip(of_part.of(row.into())) {
                 let other = rows_of_columns[column as usize];
                 if other != NONE && other != row {
-                    rows_of.push(row);
                     others.push(other);
-                    entries.push(entry);
+                    in_rows.push(in_row);
                     columns.push(column);
                 }
             }
-            begins.push(entries.len());
+            begins.push(others.len());
         }
+        let count = others.len();
+        images.clear();
+        reserve(images, count)?;
+        images.extend(0..count as u32);
+        refill(kept, count, true)?;
         // Rows and columns ascend, so the entries of each column come in the order of the row of that number.
-        let mut next = copy(&begins)?;
-        let mut images: Vec<usize> = with_capacity(entries.len())?;
-        images.extend(0..entries.len());
-        for (place, (&row, &column)) in rows_of.iter().zip(&others).enumerate() {
-            let of_column = begins[column as usize + 1];
-            let next = &mut next[column as usize];
-            while *next < of_column && others[*next] < row {
-                *next += 1;
-            }
-            let value = |place: usize| self.matrix.values()[entries[place]];
-            if *next < of_column && others[*next] == row && same_bits(&[value(place)], &[value(*next)]) {
-                images[place] = *next;
+        next.clear();
+        reserve(next, begins.len())?;
+        next.extend_from_slice(begins);
+        let begin_of = |row: usize| matrix.range(part_rows[row] as usize).start;
+        for row in 0..part_rows.len() {
+            let begin = begin_of(row);
+            for place in begins[row]..begins[row + 1] {
+                let other = usize::from(others[place]);
+                let end = begins[other + 1];
+                let next = &mut next[other];
+                while *next < end && usize::from(others[*next]) < row {
+                    *next += 1;
+                }
+                let value = |begin: usize, place: usize| matrix.values()[begin + usize::from(in_rows[place])];
+                if *next < end
+                    && usize::from(others[*next]) == row
+                    && same_bits(&[value(begin, place)], &[value(begin_of(other), *next)])
+                {
+                    images[place] = *next as u32;
+                }
             }
         }
-        let kept = filled(entries.len(), true)?;
-        Ok(Inside { begins, others, columns, images, kept })
+        Ok(())
     }
 
     /// Gives each row half of its pairs, as nearly as a greedy pass can, and returns how many entries each row then
     /// has. So a sum gets no more from other rows than its own row has entries, and no step has to wait long for it.
-    fn orient(&self, rows: &[u32], inside: &mut Inside) -> Result<Vec<usize>, Error> {
-        let Inside { begins, others, images, kept, .. } = inside;
+    fn orient(&mut self, rows: &[u32]) -> Result<Vec<usize>, Error> {
+        let inside = &mut self.inside;
         let (mut lengths, mut wanted) = (with_capacity(rows.len())?, with_capacity(rows.len())?);
         for (row, &number) in rows.iter().enumerate() {
-            let pairs = (begins[row]..begins[row + 1]).filter(|&place| images[place] != place).count();
+            let own = inside.begins[row]..inside.begins[row + 1];
+            let pairs = own.filter(|&place| inside.has_image(place)).count();
             lengths.push(self.matrix.range(number as usize).len() - pairs);
             // Twice the number wanted, to stay an integer.
             wanted.push(pairs as isize);
         }
         for row in 0..rows.len() {
-            for place in begins[row]..begins[row + 1] {
-                let other = usize::from(others[place]);
-                if images[place] != place && row < other {
+            for place in inside.begins[row]..inside.begins[row + 1] {
+                let other = usize::from(inside.others[place]);
+                if row < other && inside.has_image(place) {
                     let is_mine = wanted[row] >= wanted[other];
                     let owner = if is_mine { row } else { other };
                     lengths[owner] += 1;
                     wanted[owner] -= 2;
-                    kept[if is_mine { images[place] } else { place }] = false;
+                    inside.kept[if is_mine { inside.images[place] as usize } else { place }] = false;
                 }
             }
         }
@@ -259,18 +310,18 @@ fn halo(columns: &[u32], rows_of_columns: &[u16], inside: &Inside) -> Result<(Ve
     let mut needed = with_capacity(columns.len())?;
     needed.extend(rows_of_columns.iter().map(|&row| row == NONE));
     for (place, &column) in inside.columns.iter().enumerate() {
-        if inside.images[place] == place {
+        if !inside.has_image(place) {
             needed[column as usize] = true;
         }
     }
-    let (mut halo, mut numbers) = (with_capacity(columns.len())?, with_capacity(columns.len())?);
+    let in_halo = needed.iter().filter(|&&needed| needed).count();
+    let (mut halo, mut numbers) = (with_capacity(in_halo)?, with_capacity(columns.len())?);
     for (&column, needed) in columns.iter().zip(needed) {
         numbers.push(halo.len() as u16);
         if needed {
             halo.push(column);
         }
     }
-    halo.shrink_to_fit();
     Ok((halo, numbers))
 }
 

@@ -18,11 +18,11 @@ use crate::format::clustered::parts::{Kept, Parts};
 use crate::format::clustered::{MOST_NUMBERINGS, ROWS, WORDS, check_rows, lane_of};
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, PartSize, check_shape};
-use crate::memory::{filled, same_bits, with_capacity};
+use crate::memory::{filled, same_bits, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 use arrangement::{Arrangement, Arranger};
-use steps::{WARPS, WARPS_AT_A_TIME};
+use steps::{Assignment, WARPS, WARPS_AT_A_TIME};
 
 pub(crate) use strategy::Strategy;
 
@@ -78,7 +78,7 @@ storage! {
 }
 
 /// Arranges all parts of a matrix with sorted rows and without duplicates, where an element takes `element_bytes`.
-fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> Result<Vec<Arrangement<T>>, Error> {
+fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> Result<Vec<Arrangement>, Error> {
     // How many columns do not belong to rows of the part is only known once the images of entries are.
     let most = size.elements(element_bytes);
     for kept in [Kept::RowsAndHalo, Kept::RowsAndColumns] {
@@ -93,18 +93,19 @@ fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> 
             let mut arranger = Arranger::new(matrix, element_bytes, most)?;
             let numbers = group * at_once..((group + 1) * at_once).min(count);
             let mut arranged = with_capacity(numbers.len())?;
-            for (rows, columns) in numbers.map(|part| parts.of(part)) {
-                match arranger.arrange(rows, columns, warps)? {
+            for part in numbers {
+                match arranger.arrange(parts.of(part), warps)? {
                     Some(part) => arranged.push(part),
                     None => return Ok(None),
                 }
             }
             Ok::<_, Error>(Some(arranged))
         })?;
-        let arranged = arranged.into_iter().collect::<Result<Option<Vec<_>>, Error>>()?;
-        if let Some(arranged) = arranged {
-            let mut all = with_capacity(count)?;
-            all.extend(arranged.into_iter().flatten());
+        let mut all = with_capacity(count)?;
+        for group in arranged {
+            all.extend(group?.into_iter().flatten());
+        }
+        if all.len() == count {
             return Ok(all);
         }
     }
@@ -121,24 +122,38 @@ fn warps_at_a_time<T: Scalar>(
 ) -> Result<usize, Error> {
     let count = parts.count();
     let tried = count.min(MOST_TRIED);
-    let costs = parallel::map(tried, 1, &|number| {
-        let (rows, columns) = parts.of(number * count / tried);
-        Arranger::new(matrix, element_bytes, most_elements)?.costs(rows, columns)
+    let sample = parallel::map(tried, 1, &|number| {
+        Arranger::new(matrix, element_bytes, most_elements)?.into_entries(parts.of(number * count / tried))
     })?;
-    let mut sums = [0; WARPS_AT_A_TIME.len()];
-    for costs in costs {
-        sums.iter_mut().zip(costs?).for_each(|(sum, cost)| *sum += cost);
+    let mut sampled = with_capacity(tried)?;
+    for rows in sample {
+        sampled.extend(rows?);
     }
-    let cheapest = sums.into_iter().zip(WARPS_AT_A_TIME).min_by_key(|&(cost, _)| cost);
-    Ok(cheapest.map_or(WARPS, |(_, warps)| warps))
+    let (mut least, mut cheapest) = (usize::MAX, WARPS);
+    for warps in WARPS_AT_A_TIME {
+        if sampled.iter().map(|rows| rows.least_cost(warps)).sum::<usize>() >= least {
+            // Nor can fewer warps cost less.
+            break;
+        }
+        let costs = parallel::map(sampled.len(), 1, &|number| {
+            let mut assignment = Assignment::default();
+            assignment.run(&sampled[number], element_bytes, warps)?;
+            Ok(assignment.cost())
+        })?;
+        let cost = costs.into_iter().sum::<Result<usize, Error>>()?;
+        if cost < least {
+            (least, cheapest) = (cost, warps);
+        }
+    }
+    Ok(cheapest)
 }
 
 /// Returns the bytes of the arrays with values of `V`.
-fn bytes_of<T, V>(parts: &[Arrangement<T>]) -> u128 {
-    let sum = |count: fn(&Arrangement<T>) -> usize| parts.iter().map(count).sum::<usize>() as u128;
-    let words = sum(|part| part.words.len());
-    let slices = sum(|part| part.widths.len());
-    let numbers = sum(|part| part.row_numbers.len() + part.halo.len() + part.words.len());
+fn bytes_of<V>(parts: &[Arrangement]) -> u128 {
+    let sum = |count: fn(&Arrangement) -> usize| parts.iter().map(count).sum::<usize>() as u128;
+    let words = sum(|part| part.slots.words());
+    let slices = sum(|part| part.slots.widths.len());
+    let numbers = sum(|part| part.positions() + part.halo.len()) + words;
     let parts = parts.len() as u128;
     4 * (numbers + WARPS as u128 * parts + 1) + 8 * (slices + 1 + parts + 1) + 2 * size_of::<V>() as u128 * words
 }
@@ -160,7 +175,7 @@ fn in_order<T: Scalar, R>(matrix: &Csr<T>, with: impl FnOnce(&Csr<T>) -> Result<
 /// # Errors
 /// When a row has more columns than a part may have, or memory runs out.
 fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, size: PartSize) -> Result<u128, Error> {
-    in_order(matrix, |matrix| Ok(bytes_of::<T, V>(&arrange(matrix, size, size_of::<V>())?)))
+    in_order(matrix, |matrix| Ok(bytes_of::<V>(&arrange(matrix, size, size_of::<V>())?)))
 }
 
 /// Returns the same for parts of [`PartSize::SYMMETRIC`]; `None` if a row does not fit into one.
@@ -313,42 +328,48 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         }
         in_order(matrix, |sorted| {
             let parts = arrange(sorted, part_size, size_of::<T>())?;
-            limit.check(NAME, bytes_of::<T, T>(&parts), matrix.bytes())?;
+            limit.check(NAME, bytes_of::<T>(&parts), matrix.bytes())?;
             Self::from_parts(sorted, part_size, parts)
         })
     }
 
     /// Concatenates the parts.
-    fn from_parts(matrix: &Csr<T>, part_size: PartSize, parts: Vec<Arrangement<T>>) -> Result<Self, Error> {
-        let sum = |count: fn(&Arrangement<T>) -> usize| parts.iter().map(count).sum::<usize>();
+    fn from_parts(matrix: &Csr<T>, part_size: PartSize, parts: Vec<Arrangement>) -> Result<Self, Error> {
+        let sum = |count: fn(&Arrangement) -> usize| parts.iter().map(count).sum::<usize>();
         let mut warp_begins = with_capacity(WARPS * parts.len() + 1)?;
         let mut halo_begins = with_capacity(parts.len() + 1)?;
-        let mut row_numbers = with_capacity(sum(|part| part.row_numbers.len()))?;
+        let mut row_numbers = with_capacity(sum(Arrangement::positions))?;
         let mut halo_columns = with_capacity(sum(|part| part.halo.len()))?;
-        let mut slice_begins = with_capacity(sum(|part| part.widths.len()) + 1)?;
-        let mut local_columns = with_capacity(sum(|part| part.words.len()))?;
-        let mut values = with_capacity(sum(|part| part.values.len()))?;
+        let mut slice_begins = with_capacity(sum(|part| part.slots.widths.len()) + 1)?;
+        let words = sum(|part| part.slots.words());
+        let (mut local_columns, mut values) = (zeros(words)?, zeros(2 * words)?);
         warp_begins.push(0);
         halo_begins.push(0);
         slice_begins.push(0);
         let (mut slices, mut width, mut most_elements) = (0, 0, 0);
-        // Each part is freed as soon as it has been copied.
+        let mut pieces = with_capacity(parts.len())?;
+        let (mut words_left, mut values_left) = (&mut local_columns[..], &mut values[..]);
         for part in parts {
-            row_numbers.extend(part.row_numbers.iter());
+            row_numbers.extend(part.row_numbers());
             halo_columns.extend(part.halo.iter());
-            slice_begins.extend(part.widths.iter().map(|&of_slice| {
+            slice_begins.extend(part.slots.widths.iter().map(|&of_slice| {
                 width += u64::from(of_slice);
                 width
             }));
-            local_columns.extend(part.words.iter());
-            values.extend(part.values.iter());
-            warp_begins.extend(part.warps.into_iter().map(|of_warp| {
+            warp_begins.extend(part.slots.warps.into_iter().map(|of_warp| {
                 slices += of_warp;
                 slices
             }));
             halo_begins.push(halo_columns.len() as u64);
-            most_elements = most_elements.max(2 * part.row_numbers.len() + part.halo.len());
+            most_elements = most_elements.max(part.elements());
+            let (words, values);
+            (words, words_left) = words_left.split_at_mut(part.slots.words());
+            (values, values_left) = values_left.split_at_mut(2 * words.len());
+            pieces.push((part, words, values));
         }
+        // Each part is freed as soon as it has been written.
+        let written = parallel::map_items(pieces, &|(_, (part, words, values))| part.write(matrix, words, values))?;
+        written.into_iter().collect::<Result<(), Error>>()?;
         Ok(Self {
             rows: matrix.rows(),
             columns: matrix.columns(),

@@ -6,7 +6,7 @@ use gpu_kernels::clustered_symmetric::WARPS as WARPS_OF_BLOCK;
 
 use crate::error::Error;
 use crate::format::clustered::{ROWS, WORDS, lane_of};
-use crate::memory::{copy, filled, reserve, with_capacity, zeros};
+use crate::memory::{copy, refill, reserve, with_capacity, zeros};
 
 /// Warps per block.
 pub(super) const WARPS: usize = WARPS_OF_BLOCK as usize;
@@ -18,31 +18,52 @@ const BYTES_AT_A_TIME: usize = 128;
 /// wait for bank conflicts, and the search takes a quarter longer.
 const MOST_COMPARED: usize = 16;
 
-/// The entries of a part, row by row, the longest rows first.
-pub(super) struct Rows {
-    /// Positions, which are the columns that images are added to.
-    positions: usize,
-    /// Number of entries of all rows before each row, then of all rows.
-    begins: Vec<usize>,
-    /// Number in the part of each entry's column, and the entry's index in the matrix.
-    entries: Vec<(u32, usize)>,
+/// An entry of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// Its column, by its number in the part.
+    pub column: u16,
+    /// Its index in the row of the matrix.
+    pub in_row: u16,
 }
 
-/// The slots of a part, slice by slice.
+/// The entries of a part, row by row, the longest rows first.
+#[derive(Default)]
+pub(super) struct Rows {
+    /// Positions, which are the columns that images are added to: whole slices.
+    positions: usize,
+    /// Number of columns, positions included.
+    columns: usize,
+    /// Number of entries of all rows before each position, then of all rows.
+    begins: Vec<usize>,
+    entries: Vec<Entry>,
+}
+
+/// Columns of slots in the order of the steps.
+#[derive(Default)]
+pub(super) struct Slots {
+    /// Slice of each column of slots.
+    slices: Vec<u32>,
+    /// Words of each column of slots.
+    words: Vec<u32>,
+    /// Index of each entry in its row of the matrix; arbitrary where there is no entry.
+    in_rows: Vec<u16>,
+}
+
+/// The slots of a part, whose slices have been given to warps.
 pub(super) struct Assigned {
     /// Slices of each warp.
     pub warps: [u32; WARPS],
-    /// Slices in their order, by their previous numbers.
+    /// Slices in the order of the warps, by their previous numbers.
     pub slices: Vec<u32>,
-    /// Widths of the slices.
+    /// Widths of the slices, in this order.
     pub widths: Vec<u32>,
-    /// Words of the slices.
-    pub words: Vec<u32>,
-    /// Index in the matrix of each value; arbitrary where there is no entry.
-    pub entries: Vec<usize>,
+    /// Number of each slice in this order.
+    new_numbers: Vec<u32>,
+    slots: Slots,
 }
 
-/// State of a position's sum.
+/// State of a column's sum.
 #[derive(Clone, Copy)]
 struct Sum {
     /// Last step that adds to it.
@@ -51,43 +72,82 @@ struct Sum {
     expected: u16,
 }
 
+/// A warp's slice.
+#[derive(Clone, Copy)]
+struct Active {
+    slice: usize,
+    /// Number of its entries without a step.
+    left: usize,
+    /// Its latest column of slots, by its number in the part.
+    place: usize,
+}
+
 /// Cost of a step, in slots: the number read while a block waits at a barrier.
 const PLACES_OF_A_STEP: usize = 300;
 
-/// Warps of a part that may multiply at a time: all, or fewer if rows share most of their columns, because most warps
-/// would then wait for others.
+/// Warps of a part that may multiply at a time, in descending order: all, or fewer if rows share most of their columns,
+/// because most warps would then wait for others.
 pub(super) const WARPS_AT_A_TIME: [usize; 3] = [WARPS, WARPS / 2, WARPS / 4];
 
-/// A part whose entries are assigned to steps, one by one.
-struct Assignment {
+/// Assigns the entries of parts to steps, one part at a time, one entry after another. Its arrays are kept from part to
+/// part, and are empty until the first.
+#[derive(Default)]
+pub(super) struct Assignment {
     /// Lanes that shared memory serves at a time, a power of two: each lane uses a separate bank, or waits.
     banks: usize,
-    /// Slices that each warp has had so far, including the current one.
-    slices: [Vec<u32>; WARPS],
-    /// Current slice of each warp, if it is not done.
-    active: [Option<usize>; WARPS],
-    /// Number of remaining entries of each row: the first of its own.
-    left: Vec<usize>,
-    /// Sum of each position.
+    /// The remaining entries of each row come first among its own.
+    entries: Vec<Entry>,
+    /// Number of remaining entries of each row.
+    left: Vec<u16>,
+    /// For each column; those of the halo never change, so that [`best`](Self::best) need not tell them apart.
     sums: Vec<Sum>,
     /// Elements that each bank delivers to the lanes that are served together.
     given: Vec<u8>,
-    /// Words of each slice and the indices in the matrix.
-    places: Vec<(Vec<u32>, Vec<usize>)>,
+    /// Current slice of each warp, if it is not done.
+    active: [Option<Active>; WARPS],
+    /// Warp of each slice.
+    warps: Vec<u8>,
+    /// Slices in the order in which they were given to warps.
+    given_slices: Vec<u32>,
+    /// Rows with remaining entries.
+    waiting: Vec<Waiting>,
+    slots: Slots,
     /// Number of steps.
     steps: u32,
 }
 
+/// A row with remaining entries, ordered by urgency.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting(u64);
+
+impl Waiting {
+    /// A row that has `fewer` entries less left than the longest of its slice.
+    fn new(fewer: u16, row: usize, warp: usize) -> Self {
+        Self(u64::from(fewer) << 32 | (row as u64) << 8 | warp as u64)
+    }
+
+    fn row_and_warp(self) -> (usize, usize) {
+        ((self.0 as u32 >> 8) as usize, usize::from(self.0 as u8))
+    }
+}
+
 impl Rows {
-    pub fn new(positions: usize, entries: usize) -> Result<Self, Error> {
-        let mut begins = with_capacity(positions + 1)?;
-        begins.push(0);
-        Ok(Self { positions, begins, entries: with_capacity(entries)? })
+    /// Removes all rows, for a part with these numbers of positions, of columns, positions included, and of entries.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn restart(&mut self, positions: usize, columns: usize, entries: usize) -> Result<(), Error> {
+        (self.positions, self.columns) = (positions, columns);
+        self.begins.clear();
+        reserve(&mut self.begins, positions + 1)?;
+        self.begins.push(0);
+        self.entries.clear();
+        reserve(&mut self.entries, entries)
     }
 
     /// Adds an entry to the row.
-    pub fn push(&mut self, column: u32, entry: usize) {
-        self.entries.push((column, entry));
+    pub fn push(&mut self, entry: Entry) {
+        self.entries.push(entry);
     }
 
     /// Ends the row.
@@ -95,67 +155,42 @@ impl Rows {
         self.begins.push(self.entries.len());
     }
 
-    /// Returns the costs with each of [`WARPS_AT_A_TIME`], where an element takes `element_bytes`.
-    pub fn costs(&self, element_bytes: usize) -> Result<[usize; WARPS_AT_A_TIME.len()], Error> {
-        let mut costs = [0; WARPS_AT_A_TIME.len()];
-        for (cost, warps) in costs.iter_mut().zip(WARPS_AT_A_TIME) {
-            let rows = Self { positions: self.positions, begins: copy(&self.begins)?, entries: copy(&self.entries)? };
-            *cost = Assignment::new(rows, element_bytes, warps)?.cost();
-        }
-        Ok(costs)
+    /// Ends the part; the positions that are left have no entries.
+    pub fn end(&mut self) {
+        self.begins.resize(self.positions + 1, self.entries.len());
     }
 
-    /// Assigns slots, where an element takes `element_bytes` and `warps` warps multiply at a time. O(entries), except
-    /// for rows that wait.
-    pub fn assign(self, element_bytes: usize, warps: usize) -> Result<Assigned, Error> {
-        let positions = self.positions;
-        Assignment::new(self, element_bytes, warps)?.finish(positions)
+    /// Whether the entry of a row also stands for its image.
+    fn has_image(&self, row: usize, column: u16) -> bool {
+        usize::from(column) < self.positions && usize::from(column) != row
     }
 
-    /// Returns whether the entry of a row also stands for its image.
-    fn has_image(&self, row: usize, column: u32) -> bool {
-        (column as usize) < self.positions && column as usize != row
+    /// The number of entries of a row.
+    fn length(&self, row: usize) -> usize {
+        self.begins[row + 1] - self.begins[row]
+    }
+
+    /// A number that [`Assignment::cost`] does not fall below, if at most `warps` warps multiply at a time.
+    pub fn least_cost(&self, warps: usize) -> usize {
+        let entries = self.entries.len();
+        entries + entries.div_ceil(warps * ROWS) * PLACES_OF_A_STEP
     }
 }
 
 impl Assignment {
-    /// Assigns all entries to steps, using `warps` of the warps. In each step, the most urgent rows come first, and
-    /// take their most urgent entry, or one that does not keep others from shared memory.
-    fn new(mut rows: Rows, element_bytes: usize, warps: usize) -> Result<Self, Error> {
-        let positions = rows.positions;
-        rows.begins.resize(positions + 1, rows.entries.len());
-        let mut left = with_capacity(positions)?;
-        left.extend(rows.begins.windows(2).map(|ends| ends[1] - ends[0]));
-        let mut places = with_capacity(positions / ROWS)?;
-        places.resize_with(positions / ROWS, Default::default);
-        let mut assignment = Self {
-            banks: BYTES_AT_A_TIME / element_bytes.next_power_of_two().clamp(4, BYTES_AT_A_TIME),
-            slices: Default::default(),
-            active: [None; WARPS],
-            left,
-            sums: filled(positions, Sum { last: u32::MAX, expected: 0 })?,
-            given: zeros(2 * WARPS * WORDS)?,
-            places,
-            steps: 0,
-        };
-        assignment.run(&mut rows, warps)?;
-        Ok(assignment)
-    }
-
-    /// Returns the slots of all slices plus the cost of the steps.
-    fn cost(&self) -> usize {
-        let places: usize = self.places.iter().map(|(_, entries)| entries.len()).sum();
-        places + self.steps as usize * PLACES_OF_A_STEP
-    }
-
-    fn run(&mut self, rows: &mut Rows, warps: usize) -> Result<(), Error> {
-        let mut slices = (0..self.places.len()).peekable();
-        let mut waiting: Vec<(u16, u32)> = with_capacity(WARPS * ROWS)?;
+    /// Assigns all entries to steps, where an element takes `element_bytes`, by `warps` of the warps. In each step, the
+    /// most urgent rows come first, and take their most urgent entry, or one that does not keep others from shared
+    /// memory. O(entries), except for rows that wait.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn run(&mut self, rows: &Rows, element_bytes: usize, warps: usize) -> Result<(), Error> {
+        self.restart(rows, element_bytes)?;
+        let mut slices = (0..rows.positions / ROWS).peekable();
         let mut step = 0;
         loop {
             for warp in 0..warps {
-                let is_done = |slice: usize| self.left[slice * ROWS..][..ROWS].iter().all(|&left| left == 0);
-                if self.active[warp].is_some_and(|slice| !is_done(slice)) {
+                if self.active[warp].is_some_and(|active| active.left > 0) {
                     continue;
                 }
                 let done = self.active[warp].take();
@@ -164,145 +199,260 @@ impl Assignment {
                 if let Some(slice) = slices.next_if(|&slice| self.left[slice * ROWS] > 0) {
                     if let Some(done) = done {
                         // In this step, the warp adds its rows' own sums.
-                        self.sums[done * ROWS..][..ROWS].iter_mut().for_each(|sum| sum.last = step);
+                        self.sums[done.slice * ROWS..][..ROWS].iter_mut().for_each(|sum| sum.last = step);
                     }
-                    self.open(rows, warp, slice)?;
+                    self.open(rows, warp, slice);
                 }
             }
-            waiting.clear();
-            let (mut least, mut longest) = ([0; WARPS], 0);
-            for (warp, least) in least.iter_mut().enumerate() {
-                let Some(slice) = self.active[warp] else { continue };
-                let (words, entries) = &mut self.places[slice];
-                reserve(words, WORDS)?;
-                words.resize(words.len() + WORDS, NO_ENTRY << 16 | NO_ENTRY);
-                reserve(entries, ROWS)?;
-                entries.resize(entries.len() + ROWS, 0);
-                for row in slice * ROWS..(slice + 1) * ROWS {
-                    if self.left[row] > 0 {
-                        *least = self.left[row].max(*least);
-                        waiting.push((warp as u16, row as u32));
-                    }
-                }
-                longest = longest.max(*least);
-            }
-            if waiting.is_empty() {
+            let longest = self.begin_step()?;
+            if self.waiting.is_empty() {
                 break;
             }
-            waiting.sort_unstable_by_key(|&(warp, row)| (least[warp as usize] - self.left[row as usize], row));
-            self.given.fill(0);
-            for &(warp, row) in &waiting {
-                let (warp, row) = (warp as usize, row as usize);
-                if let Some(place) = self.best(rows, warp, row, step, longest) {
-                    self.take(rows, warp, row, place, step);
+            let waiting = std::mem::take(&mut self.waiting);
+            for (row, warp) in waiting.iter().map(|waiting| waiting.row_and_warp()) {
+                if let Some(index) = self.best(rows, warp, row, step, longest) {
+                    self.take(rows, warp, row, index, step);
                 }
             }
+            self.waiting = waiting;
             step += 1;
         }
         self.steps = step;
         // Slices without entries go behind the last.
         for slice in slices {
-            reserve(&mut self.slices[WARPS - 1], 1)?;
-            self.slices[WARPS - 1].push(slice as u32);
+            self.give(slice, WARPS - 1);
         }
         Ok(())
     }
 
-    /// Assigns a slice to a warp.
-    fn open(&mut self, rows: &Rows, warp: usize, slice: usize) -> Result<(), Error> {
-        reserve(&mut self.slices[warp], 1)?;
-        self.slices[warp].push(slice as u32);
-        self.active[warp] = Some(slice);
-        for row in slice * ROWS..(slice + 1) * ROWS {
-            for &(column, _) in &rows.entries[rows.begins[row]..rows.begins[row + 1]] {
-                if rows.has_image(row, column) {
-                    self.sums[column as usize].expected += 1;
+    /// The number of slots plus the cost of the steps.
+    pub fn cost(&self) -> usize {
+        self.slots.in_rows.len() + self.steps as usize * PLACES_OF_A_STEP
+    }
+
+    /// Forgets the last part.
+    fn restart(&mut self, rows: &Rows, element_bytes: usize) -> Result<(), Error> {
+        self.banks = BYTES_AT_A_TIME / element_bytes.next_power_of_two().clamp(4, BYTES_AT_A_TIME);
+        self.entries.clear();
+        reserve(&mut self.entries, rows.entries.len())?;
+        self.entries.extend_from_slice(&rows.entries);
+        self.left.clear();
+        reserve(&mut self.left, rows.positions)?;
+        self.left.extend((0..rows.positions).map(|row| rows.length(row) as u16));
+        refill(&mut self.sums, rows.columns, Sum { last: u32::MAX, expected: 0 })?;
+        refill(&mut self.given, 2 * WARPS * WORDS, 0)?;
+        self.active = [None; WARPS];
+        let slices = rows.positions / ROWS;
+        refill(&mut self.warps, slices, 0)?;
+        self.given_slices.clear();
+        reserve(&mut self.given_slices, slices)?;
+        self.slots.clear();
+        Ok(())
+    }
+
+    /// Adds a slice to those of a warp.
+    fn give(&mut self, slice: usize, warp: usize) {
+        self.warps[slice] = warp as u8;
+        self.given_slices.push(slice as u32);
+    }
+
+    /// Makes a slice the current one of a warp.
+    fn open(&mut self, rows: &Rows, warp: usize, slice: usize) {
+        self.give(slice, warp);
+        let own = slice * ROWS..(slice + 1) * ROWS;
+        let left = rows.begins[own.end] - rows.begins[own.start];
+        self.active[warp] = Some(Active { slice, left, place: 0 });
+        for row in own {
+            for entry in &rows.entries[rows.begins[row]..rows.begins[row + 1]] {
+                if rows.has_image(row, entry.column) {
+                    self.sums[usize::from(entry.column)].expected += 1;
                 }
             }
         }
-        Ok(())
     }
 
-    /// Returns the first of the banks that a row's lane may use.
+    /// Appends a column of slots for each active warp, and finds the rows that wait, the most urgent first. Returns the
+    /// largest number of remaining entries of any row.
+    fn begin_step(&mut self) -> Result<u16, Error> {
+        self.waiting.clear();
+        reserve(&mut self.waiting, WARPS * ROWS)?;
+        self.given.fill(0);
+        let mut longest = 0;
+        for (warp, active) in self.active.iter_mut().enumerate() {
+            let Some(active) = active else { continue };
+            active.place = self.slots.push(active.slice)?;
+            let first = active.slice * ROWS;
+            let left = &self.left[first..first + ROWS];
+            let most = left.iter().copied().max().unwrap_or(0);
+            longest = longest.max(most);
+            let waiting = left.iter().zip(first..).filter(|&(&left, _)| left > 0);
+            self.waiting.extend(waiting.map(|(&left, row)| Waiting::new(most - left, row, warp)));
+        }
+        self.waiting.sort_unstable();
+        Ok(longest)
+    }
+
+    /// The first of the banks that a row's lane may use.
     fn banks_of(&self, warp: usize, row: usize) -> usize {
         let (lane, half) = lane_of(row % ROWS);
         (2 * warp + half) * WORDS + (lane & !(self.banks - 1))
     }
 
-    /// Returns which of these banks a column is in.
-    fn bank(&self, column: u32) -> usize {
-        column as usize & (self.banks - 1)
+    /// Which of these banks a column is in.
+    fn bank(&self, column: u16) -> usize {
+        usize::from(column) & (self.banks - 1)
     }
 
-    /// Returns the entry that a row takes in a step, if one of its remaining entries may be taken; `longest` is the
-    /// largest number of remaining entries of any row.
-    fn best(&self, rows: &Rows, warp: usize, row: usize, step: u32, longest: usize) -> Option<usize> {
+    /// The index of the entry that a row takes in a step, if one of its remaining entries may be taken; `longest` is the largest
+    /// number of remaining entries of any row.
+    fn best(&self, rows: &Rows, warp: usize, row: usize, step: u32, longest: u16) -> Option<usize> {
         let begin = rows.begins[row];
         let first_bank = self.banks_of(warp, row);
         let given = &self.given[first_bank..first_bank + self.banks];
-        let mut best = None;
-        for (number, &(column, _)) in rows.entries[begin..begin + self.left[row]].iter().enumerate() {
-            let mut waits = 0;
-            if rows.has_image(row, column) {
-                let sum = &self.sums[column as usize];
-                if sum.last == step {
-                    continue;
-                }
-                waits = sum.expected;
-            }
-            if number >= MOST_COMPARED && best.is_some() {
+        let entries = &self.entries[begin..begin + usize::from(self.left[row])];
+        let mut best = (0, 0);
+        for (number, &Entry { column, .. }) in entries.iter().enumerate() {
+            if number >= MOST_COMPARED && best.0 > 0 {
                 break;
             }
-            let urgent = if usize::from(waits) + 1 >= longest { waits } else { 0 };
-            let rank = (urgent, u8::MAX - given[self.bank(column)], waits);
-            if best.is_none_or(|(best, _)| rank > best) {
-                best = Some((rank, begin + number));
+            let sum = &self.sums[usize::from(column)];
+            // Its own sum is in a register.
+            let is_own = usize::from(column) == row;
+            let waits = if is_own { 0 } else { sum.expected };
+            let urgent = if u32::from(waits) + 1 >= u32::from(longest) { waits } else { 0 };
+            let free = u8::MAX - given[self.bank(column)];
+            // 0 is for an entry that may not be taken.
+            let rank = 1 + (u64::from(urgent) << 24 | u64::from(free) << 16 | u64::from(waits));
+            let rank = if sum.last == step && !is_own { 0 } else { rank };
+            if rank > best.0 {
+                best = (rank, begin + number);
             }
         }
-        best.map(|(_, place)| place)
+        (best.0 > 0).then_some(best.1)
     }
 
-    /// Stores an entry of a row in its slot of this step, which is the last so far.
-    fn take(&mut self, rows: &mut Rows, warp: usize, row: usize, place: usize, step: u32) {
-        let last = rows.begins[row] + self.left[row] - 1;
-        rows.entries.swap(place, last);
-        let (column, entry) = rows.entries[last];
+    /// Stores an entry of a row in its slot of this step.
+    fn take(&mut self, rows: &Rows, warp: usize, row: usize, index: usize, step: u32) {
+        let last = rows.begins[row] + usize::from(self.left[row]) - 1;
+        self.entries.swap(index, last);
+        let entry = self.entries[last];
+        let column = entry.column;
         self.left[row] -= 1;
         if rows.has_image(row, column) {
-            let sum = &mut self.sums[column as usize];
+            let sum = &mut self.sums[usize::from(column)];
             sum.expected -= 1;
             sum.last = step;
         }
         let bank = self.banks_of(warp, row) + self.bank(column);
         self.given[bank] += 1;
-        let (lane, half) = lane_of(row % ROWS);
-        let (words, entries) = &mut self.places[row / ROWS];
-        let (word, value) = (words.len() - WORDS + lane, entries.len() - ROWS + 2 * lane + half);
-        words[word] = words[word] & !(NO_ENTRY << (16 * half)) | column << (16 * half);
-        entries[value] = entry;
+        let active = self.active[warp].as_mut().expect("a row that waits is in its warp's slice");
+        active.left -= 1;
+        self.slots.set(active.place, row % ROWS, entry);
     }
 
-    /// Orders the slices by warp, and renumbers positions accordingly.
-    fn finish(self, positions: usize) -> Result<Assigned, Error> {
-        let Self { slices: of_warps, mut places, .. } = self;
-        let warps = of_warps.each_ref().map(|slices| slices.len() as u32);
-        let mut slices = with_capacity(places.len())?;
-        of_warps.into_iter().for_each(|of_warp| slices.extend(of_warp));
-        let mut numbers = zeros::<u32>(places.len())?;
-        slices.iter().zip(0..).for_each(|(&slice, number)| numbers[slice as usize] = number);
-        let of_position = |column: u32| match (column as usize) < positions {
-            true => numbers[column as usize / ROWS] * ROWS as u32 + column % ROWS as u32,
-            false => column,
-        };
-        let mut widths = with_capacity(slices.len())?;
-        let mut words = with_capacity(places.iter().map(|(words, _)| words.len()).sum())?;
-        let mut entries = with_capacity(places.iter().map(|(_, entries)| entries.len()).sum())?;
-        for &slice in &slices {
-            let (of_slice, entries_of_slice) = std::mem::take(&mut places[slice as usize]);
-            widths.push((of_slice.len() / WORDS) as u32);
-            words.extend(of_slice.iter().map(|&word| of_position(word >> 16) << 16 | of_position(word & NO_ENTRY)));
-            entries.extend(entries_of_slice);
+    /// The slices in the order of their warps, with their slots.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn assigned(&self) -> Result<Assigned, Error> {
+        let mut warps = [0; WARPS];
+        self.warps.iter().for_each(|&warp| warps[usize::from(warp)] += 1);
+        let mut end = 0;
+        let mut next = warps.map(|count| {
+            end += count;
+            end - count
+        });
+        // Each warp's slices are in the order in which it got them.
+        let (mut slices, mut new_numbers) =
+            (zeros::<u32>(self.given_slices.len())?, zeros::<u32>(self.given_slices.len())?);
+        for &slice in &self.given_slices {
+            let next = &mut next[usize::from(self.warps[slice as usize])];
+            slices[*next as usize] = slice;
+            new_numbers[slice as usize] = *next;
+            *next += 1;
         }
-        Ok(Assigned { warps, slices, widths, words, entries })
+        let mut widths = zeros::<u32>(slices.len())?;
+        self.slots.slices.iter().for_each(|&slice| widths[new_numbers[slice as usize] as usize] += 1);
+        Ok(Assigned { warps, slices, widths, new_numbers, slots: self.slots.copied()? })
+    }
+}
+
+impl Slots {
+    fn clear(&mut self) {
+        self.slices.clear();
+        self.words.clear();
+        self.in_rows.clear();
+    }
+
+    /// Appends an empty column of slots of a slice, and returns its number.
+    fn push(&mut self, slice: usize) -> Result<usize, Error> {
+        let place = self.slices.len();
+        reserve(&mut self.slices, 1)?;
+        self.slices.push(slice as u32);
+        reserve(&mut self.words, WORDS)?;
+        self.words.resize((place + 1) * WORDS, NO_ENTRY << 16 | NO_ENTRY);
+        reserve(&mut self.in_rows, ROWS)?;
+        self.in_rows.resize((place + 1) * ROWS, 0);
+        Ok(place)
+    }
+
+    /// Stores the entry of a row of the slice in a column of slots, whose slot of this row is empty.
+    fn set(&mut self, place: usize, row: usize, entry: Entry) {
+        let (lane, half) = lane_of(row);
+        let word = &mut self.words[place * WORDS + lane];
+        *word = *word & !(NO_ENTRY << (16 * half)) | u32::from(entry.column) << (16 * half);
+        self.in_rows[place * ROWS + 2 * lane + half] = entry.in_row;
+    }
+
+    fn copied(&self) -> Result<Self, Error> {
+        Ok(Self { slices: copy(&self.slices)?, words: copy(&self.words)?, in_rows: copy(&self.in_rows)? })
+    }
+}
+
+impl Assigned {
+    /// Number of words.
+    pub fn words(&self) -> usize {
+        self.slots.words.len()
+    }
+
+    /// Writes the words slice by slice, with the positions of the new order. Calls `visit` with each entry: the number
+    /// of its slot, its previous position, and its index in its row of the matrix.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn write(&self, words: &mut [u32], mut visit: impl FnMut(usize, usize, u16)) -> Result<(), Error> {
+        let Self { new_numbers, widths, slots, .. } = self;
+        let mut next = with_capacity(widths.len())?;
+        let mut end = 0;
+        next.extend(widths.iter().map(|&width| {
+            end += width as usize;
+            end - width as usize
+        }));
+        // Columns of slots slice by slice, so that few rows of the matrix are read at a time.
+        let mut order = zeros::<u32>(slots.slices.len())?;
+        for (place, &slice) in (0..).zip(&slots.slices) {
+            let next = &mut next[new_numbers[slice as usize] as usize];
+            order[*next] = place;
+            *next += 1;
+        }
+        let of_position = |column: u32| match new_numbers.get(column as usize / ROWS) {
+            Some(number) => number * ROWS as u32 + column % ROWS as u32,
+            None => column,
+        };
+        for (to, (words, &place)) in words.chunks_exact_mut(WORDS).zip(&order).enumerate() {
+            let place = place as usize;
+            let first = slots.slices[place] as usize * ROWS;
+            let own = slots.words[place * WORDS..][..WORDS].iter();
+            let in_rows = slots.in_rows[place * ROWS..][..ROWS].as_chunks::<2>().0;
+            for (lane, ((word, &own), in_rows)) in words.iter_mut().zip(own).zip(in_rows).enumerate() {
+                *word = of_position(own >> 16) << 16 | of_position(own & NO_ENTRY);
+                for (half, &in_row) in in_rows.iter().enumerate() {
+                    if own >> (16 * half) & NO_ENTRY != NO_ENTRY {
+                        visit(to * ROWS + 2 * lane + half, first + half * WORDS + lane, in_row);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }

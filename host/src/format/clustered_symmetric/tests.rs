@@ -124,6 +124,53 @@ fn no_step_adds_to_an_element_twice_and_few_rows_wait() {
     assert_eq!(places(&stored), count - 1);
 }
 
+/// Values on a grid of which some pairs are equal, in parts of different sizes.
+fn uneven() -> (Csr<f64>, Parts) {
+    let side = if cfg!(miri) { 9 } else { 61 };
+    let matrix = grid(side, |row, column| if row % 3 == 0 { row as f64 } else { symmetric(row, column) });
+    let parts = Parts::new(&matrix, SMALL, size_of::<f64>(), Kept::RowsAndColumns).unwrap();
+    (matrix, parts)
+}
+
+#[test]
+fn parts_before_do_not_matter() {
+    let (matrix, parts) = uneven();
+    let new = |most| Arranger::new(&matrix, size_of::<f64>(), most).unwrap();
+    let slots = |arranger: &mut Arranger<'_, f64>, part: usize| {
+        let arranged = arranger.arrange(parts.of(part), WARPS).unwrap()?;
+        let mut words = vec![0; arranged.slots.words()];
+        let mut values = vec![0.0; 2 * words.len()];
+        arranged.write(&matrix, &mut words, &mut values).unwrap();
+        Some((arranged.row_numbers().collect::<Vec<_>>(), arranged.halo, words, values))
+    };
+    let elements = |part: usize| new(usize::MAX).arrange(parts.of(part), WARPS).unwrap().unwrap().elements();
+    // Some parts are refused between the others.
+    let most = (0..parts.count()).map(elements).max().unwrap() - 1;
+    let mut one = new(most);
+    let mut refused = 0;
+    for part in (0..parts.count()).chain((0..parts.count()).rev()) {
+        let found = slots(&mut one, part);
+        refused += usize::from(found.is_none());
+        assert!(found == slots(&mut new(most), part), "part {part}");
+    }
+    assert!(refused > 0 && refused < 2 * parts.count() || cfg!(miri), "{refused} of {}", parts.count());
+}
+
+#[test]
+fn no_number_of_warps_costs_less_than_the_least() {
+    let (matrix, parts) = uneven();
+    let mut assignment = Assignment::default();
+    for part in 0..parts.count() {
+        let arranger = Arranger::new(&matrix, size_of::<f64>(), usize::MAX).unwrap();
+        let rows = arranger.into_entries(parts.of(part)).unwrap().unwrap();
+        for warps in WARPS_AT_A_TIME {
+            assignment.run(&rows, size_of::<f64>(), warps).unwrap();
+            let (cost, least) = (assignment.cost(), rows.least_cost(warps));
+            assert!(least <= cost, "part {part}, {warps} warps: {cost}, at least {least}");
+        }
+    }
+}
+
 #[test]
 fn duplicates_are_summed_and_rows_sorted() {
     let columns = vec![1, 0, 1, 0];
