@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::narrow::Recipe;
 use crate::format::{Csr, FillLimit, Format, Matrix, ValueStorage};
-use crate::memory::{HostMemory, Memory, filled};
+use crate::memory::{HostMemory, Memory, filled, with_capacity};
 use crate::real::Scalar;
 use crate::select::{Analysis, Choice, Measure, REPETITIONS, Selection, WARM_UPS, choose};
 use crate::spmv::transposed::Transposition;
@@ -230,7 +230,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
     /// it. [`explain`](Self::explain) gives the reasons. This takes about as long as two multiplications in CSR on the CPU,
     /// plus the conversion; if formats are [measured](Selection::measure), also their conversions and some multiplications
-    /// in each, with the matrix in CSR and in two of them in memory at a time. Another format may then be chosen the next
+    /// in each, with the matrix in CSR and in up to three of them in memory at a time. Another format may then be chosen the next
     /// time, whose sums are rounded differently; outcomes are kept in the [`store`](Selection::store), if there is one.
     ///
     /// If [transposed products](Selection::transposed) must be reproducible, the transpose is stored in addition to the
@@ -292,13 +292,21 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         }
         let tells = executor.times_tell() || selection.measure != Measure::WhereUnsure;
         let candidates = if tells { choice.to_measure(selection) } else { Vec::new() };
+        // The fastest of them so far.
+        let mut fastest: Option<(f64, Self)> = None;
         if !candidates.is_empty() {
-            let mut measured: Vec<_> = candidates
-                .iter()
-                .map(|&format| {
-                    (format, measure(executor, &csr, format, selection, choice.recipe_for(format, &recipe)).ok())
-                })
-                .collect();
+            let mut measured = with_capacity(candidates.len())?;
+            for format in candidates {
+                let measure = || measure(executor, &csr, format, selection, choice.recipe_for(format, &recipe));
+                let mut found = measure();
+                if matches!(found, Err(Error::OutOfMemory { .. })) && fastest.take().is_some() {
+                    found = measure();
+                }
+                let found = found.ok();
+                measured.push((format, found.as_ref().map(|&(seconds, _)| seconds)));
+                let least = fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
+                fastest = found.filter(|&(seconds, _)| seconds < least).or(fastest);
+            }
             if selection.measure == Measure::WhereUnsure {
                 // There may be no room for a copy: a measurement that was not requested must not exclude a format, and
                 // without a time of the first format those of its rivals are meaningless.
@@ -307,7 +315,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                     _ => measured.clear(),
                 }
             }
-            choice.take(&measured, selection)?;
+            let converted = fastest.as_ref().map(|(_, plan)| plan.format());
+            choice.take(&measured, converted, selection)?;
             let timed: Vec<_> = measured.iter().filter_map(|&(format, seconds)| Some((format, seconds?))).collect();
             if let Some(store) = &selection.store
                 && let Err(error) = store.keep_outcomes(analysis, executor.device(), choice.narrow_type(), &timed)
@@ -315,21 +324,34 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 choice.note = Some(error.to_string());
             }
         }
+        let Selection { fill_limit, keep_places, .. } = *selection;
+        let kept_for = |csr: &Csr<T, E::Memory>, format: Format| match selection.updates {
+            true => Kept::for_updates(executor, csr, format, fill_limit, keep_places),
+            false => Ok(None),
+        };
         loop {
+            if let Some((_, plan)) = fastest.take().filter(|(_, plan)| plan.format() == choice.format) {
+                match kept_for(&csr, choice.format) {
+                    Err(Error::Fill { .. } | Error::TooLarge { .. }) => {
+                        choice.take(&[(choice.format, None)], None, selection)?;
+                        continue;
+                    }
+                    kept => {
+                        let kept = kept?;
+                        return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), kept, ..plan });
+                    }
+                }
+            }
             // Only an estimate of the bytes can be wrong.
             let copy = match choice.is_exact() {
                 true => None,
                 false => Some(csr.duplicate(executor)?),
             };
-            let Selection { fill_limit, keep_places, .. } = *selection;
-            let kept = match selection.updates {
-                true => Kept::for_updates(executor, &csr, choice.format, fill_limit, keep_places),
-                false => Ok(None),
-            };
+            let kept = kept_for(&csr, choice.format);
             let converted = kept.and_then(|kept| Ok((csr.convert(executor, choice.format, fill_limit)?, kept)));
             match (converted, copy) {
                 (Err(Error::Fill { .. } | Error::TooLarge { .. }), Some(copy)) => {
-                    choice.take(&[(choice.format, None)], selection)?;
+                    choice.take(&[(choice.format, None)], None, selection)?;
                     csr = copy;
                 }
                 (converted, _) => {
@@ -565,14 +587,14 @@ fn resolved<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T, E::Memory>, fo
     failed.map_or(Ok(format), Err)
 }
 
-/// Minimum time in seconds of a multiplication in `format`.
+/// Minimum time in seconds of a multiplication in `format`, and the plan that multiplied.
 fn measure<T: Scalar, E: Executor>(
     executor: &E,
     csr: &Csr<T, E::Memory>,
     format: Format,
     selection: &Selection,
     recipe: Option<&Recipe<T>>,
-) -> Result<f64, Error> {
+) -> Result<(f64, Plan<T, E>), Error> {
     let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
     let matrix = narrowed(executor, matrix, format, recipe)?;
     // With zeros, a GPU's arithmetic uses less power, and its clocks rise.
@@ -586,7 +608,7 @@ fn measure<T: Scalar, E: Executor>(
             least = least.min(time.as_secs_f64());
         }
     }
-    Ok(least.max(f64::MIN_POSITIVE))
+    Ok((least.max(f64::MIN_POSITIVE), plan))
 }
 
 /// Reserves the workspace that a format needs.

@@ -135,6 +135,9 @@ pub struct Candidate {
     pub error: f64,
     /// Measured time of a multiplication, in seconds.
     pub measured: Option<f64>,
+    /// Whether the matrix is stored in it already, after it was measured.
+    #[serde(skip)]
+    pub converted: bool,
     /// Why it cannot be chosen.
     pub excluded: Option<Exclusion>,
 }
@@ -197,9 +200,9 @@ impl Candidate {
         self.measured.unwrap_or(self.multiply)
     }
 
-    /// Time of the conversion and `multiplications` multiplications, in seconds per multiplication.
+    /// Time of the conversion, unless that is done, and `multiplications` multiplications, in seconds per multiplication.
     fn cost(&self, multiplications: Option<u64>) -> f64 {
-        self.seconds() + self.share(multiplications)
+        self.seconds() + if self.converted { 0.0 } else { self.share(multiplications) }
     }
 
     /// The same, as predicted.
@@ -282,6 +285,7 @@ pub fn choose_with(
             convert: convert + narrow.map_or(0.0, |_| narrowing),
             error: calibration.error(analysis, &work).max(if machine.has_kernels { 0.0 } else { ERROR_ON_CPU }),
             measured: measured.get(&format.to_string()).copied(),
+            converted: false,
             excluded,
         }
     };
@@ -400,12 +404,14 @@ impl Choice {
         if best.measured.is_some() {
             return Vec::new();
         }
+        // The fastest is converted once: the matrix of the trial is kept.
         let price = |candidate: &Candidate| match candidate.measured {
             Some(_) => 0.0,
+            None if candidate.format == best.format => TRIAL * candidate.multiply,
             None => candidate.convert + TRIAL * candidate.multiply,
         };
         let gain = |rival: &Candidate| {
-            let ratio = rival.predicted_cost(self.multiplications) / best.predicted_cost(self.multiplications);
+            let ratio = rival.multiply / best.multiply;
             best.multiply * multiplications * expected_gain(ratio.ln(), best.error.hypot(rival.error))
         };
         let rivals = || rivals.iter().copied().filter(|rival| gain(rival) > price(rival));
@@ -427,12 +433,18 @@ impl Choice {
         recipe.as_ref().filter(|_| candidate.narrow.is_some())
     }
 
-    /// Decides again with measurements; a format without a time failed.
+    /// Decides again with measurements; a format without a time failed. The matrix is already stored in `converted`.
     ///
     /// # Errors
     /// When no format can be chosen.
-    pub(crate) fn take(&mut self, measured: &[(Format, Option<f64>)], selection: &Selection) -> Result<(), Error> {
+    pub(crate) fn take(
+        &mut self,
+        measured: &[(Format, Option<f64>)],
+        converted: Option<Format>,
+        selection: &Selection,
+    ) -> Result<(), Error> {
         for candidate in &mut self.candidates {
+            candidate.converted = converted == Some(candidate.format);
             match measured.iter().find(|(format, _)| *format == candidate.format) {
                 Some((_, Some(seconds))) => candidate.measured = Some(*seconds),
                 Some((_, None)) => candidate.excluded = Some(Exclusion::Failed),

@@ -279,6 +279,31 @@ fn what_is_unsure_is_measured_where_it_pays() {
     }
 }
 
+/// The matrix that was measured is kept, so its conversion no longer counts.
+#[test]
+fn the_fastest_that_was_measured_is_taken_whatever_its_conversion() {
+    let selection = Selection { multiplications: Some(1), measure: Measure::Best(4), ..selection() };
+    for (updates, name) in [(false, "stencil:5:60"), (true, "stencil:5:60"), (false, "banded:rows=3000,bands=9")] {
+        let selection = Selection { updates, ..selection.clone() };
+        let matrix = generated::<f64>(name);
+        let mut plan = Plan::automatic(&Cpu::new(), matrix.clone(), &selection).unwrap();
+        let choice = plan.explain().unwrap();
+        let least = choice.candidates.iter().filter_map(|candidate| candidate.measured).fold(f64::INFINITY, f64::min);
+        let converted: Vec<_> = choice.candidates.iter().filter(|candidate| candidate.converted).collect();
+        assert_eq!((converted.len(), converted[0].format, converted[0].measured), (1, plan.format(), Some(least)));
+        let x = vec![1.0; matrix.columns()];
+        let mut y = vec![f64::NAN; matrix.rows()];
+        plan.apply(1.0, &x, 0.0, &mut y).unwrap();
+        let expected = exact(&matrix, 1.0, &x, 0.0, &vec![0.0; y.len()]).unwrap();
+        assert!(verify(&y, &expected, plan.format()).unwrap().passed());
+        if updates {
+            plan.update_values(&vec![2.0; matrix.nnz()]).unwrap();
+            plan.apply(1.0, &x, 0.0, &mut y).unwrap();
+            assert!((0..matrix.rows()).all(|row| y[row] == 2.0 * matrix.range(row).len() as f64));
+        }
+    }
+}
+
 /// Formats that a CPU multiplies alike are measured once.
 #[test]
 fn a_cpu_measures_formats_that_differ() {
