@@ -230,8 +230,9 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
     /// it. [`explain`](Self::explain) gives the reasons. This takes about as long as two multiplications in CSR on the CPU,
     /// plus the conversion; if formats are [measured](Selection::measure), also their conversions and some multiplications
-    /// in each, with the matrix in CSR and in up to three of them in memory at a time. Another format may then be chosen the next
-    /// time, whose sums are rounded differently; outcomes are kept in the [`store`](Selection::store), if there is one.
+    /// in each, with the matrix in CSR, twice, and in two of them in memory at a time: the fastest so far is kept. Another
+    /// format may be chosen the next time, whose sums are rounded differently; outcomes are kept in the
+    /// [`store`](Selection::store), if there is one.
     ///
     /// If [transposed products](Selection::transposed) must be reproducible, the transpose is stored in addition to the
     /// matrix, in a format chosen for it:
@@ -292,7 +293,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         }
         let tells = executor.times_tell() || selection.measure != Measure::WhereUnsure;
         let candidates = if tells { choice.to_measure(selection) } else { Vec::new() };
-        // The fastest of them so far.
+        // The fastest of those that are still stored.
         let mut fastest: Option<(f64, Self)> = None;
         if !candidates.is_empty() {
             let mut measured = with_capacity(candidates.len())?;
@@ -300,6 +301,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 let measure = || measure(executor, &csr, format, selection, choice.recipe_for(format, &recipe));
                 let mut found = measure();
                 if matches!(found, Err(Error::OutOfMemory { .. })) && fastest.take().is_some() {
+                    // There may be room without it.
                     found = measure();
                 }
                 let found = found.ok();
@@ -312,7 +314,10 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 // without a time of the first format those of its rivals are meaningless.
                 match measured.first() {
                     Some((_, Some(_))) => measured.retain(|(_, seconds)| seconds.is_some()),
-                    _ => measured.clear(),
+                    _ => {
+                        measured.clear();
+                        fastest = None;
+                    }
                 }
             }
             let converted = fastest.as_ref().map(|(_, plan)| plan.format());
@@ -330,17 +335,11 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             false => Ok(None),
         };
         loop {
-            if let Some((_, plan)) = fastest.take().filter(|(_, plan)| plan.format() == choice.format) {
-                match kept_for(&csr, choice.format) {
-                    Err(Error::Fill { .. } | Error::TooLarge { .. }) => {
-                        choice.take(&[(choice.format, None)], None, selection)?;
-                        continue;
-                    }
-                    kept => {
-                        let kept = kept?;
-                        return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), kept, ..plan });
-                    }
-                }
+            // If that fails, there may be room without the matrix of the trial.
+            if let Some((_, plan)) = fastest.take().filter(|(_, plan)| plan.format() == choice.format)
+                && let Ok(kept) = kept_for(&csr, choice.format)
+            {
+                return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), kept, ..plan });
             }
             // Only an estimate of the bytes can be wrong.
             let copy = match choice.is_exact() {

@@ -70,7 +70,8 @@ pub enum Measure {
 
 impl Selection {
     /// Default number of multiplications: those of a few solves. Formats whose conversion costs more than these save
-    /// are only chosen for callers that announce more multiplications.
+    /// are only chosen for callers that announce more multiplications, or if a trial that was to settle it has converted
+    /// the matrix.
     pub const MULTIPLICATIONS: u64 = 1000;
 
     /// The type that a format stores the values in, if that is narrower.
@@ -135,7 +136,7 @@ pub struct Candidate {
     pub error: f64,
     /// Measured time of a multiplication, in seconds.
     pub measured: Option<f64>,
-    /// Whether the matrix is stored in it already, after it was measured.
+    /// Whether the matrix was stored in it already, for measuring, when the format was chosen.
     #[serde(skip)]
     pub converted: bool,
     /// Why it cannot be chosen.
@@ -404,9 +405,9 @@ impl Choice {
         if best.measured.is_some() {
             return Vec::new();
         }
-        // The fastest is converted once: the matrix of the trial is kept.
+        // The best is converted in any case, and the matrix of the fastest trial is kept.
         let price = |candidate: &Candidate| match candidate.measured {
-            Some(_) => 0.0,
+            Some(_) => candidate.convert,
             None if candidate.format == best.format => TRIAL * candidate.multiply,
             None => candidate.convert + TRIAL * candidate.multiply,
         };
@@ -464,8 +465,8 @@ fn expected_gain(ahead: f64, deviation: f64) -> f64 {
     }
     let lead = (ahead / deviation).abs();
     let loss = (-0.919 - 1.24 * lead - 0.335 * lead * lead).exp();
-    // A rival may be predicted to be faster by less than CSR's lead on a CPU.
-    deviation * loss + (-ahead).max(0.0)
+    // A rival may be predicted to be faster, but not by enough for its conversion or for CSR's lead on a CPU.
+    deviation * loss + (-ahead.exp_m1()).max(0.0)
 }
 
 /// The candidates as a table, and the reason as a sentence.
@@ -508,13 +509,18 @@ impl Choice {
             Some(_) => "measured",
             None => "predicted",
         };
+        let converted = best.is_some_and(|best| best.converted);
         let purpose = match self.multiplications {
             None => "many multiplications".to_owned(),
+            Some(1) if converted => "one multiplication".to_owned(),
+            Some(count) if converted => format!("{count} multiplications"),
             Some(1) => "one multiplication with its conversion".to_owned(),
             Some(count) => format!("{count} multiplications with the conversion"),
         };
-        let ratio =
-            |best: &Candidate, next: &Candidate| next.cost(self.multiplications) / best.cost(self.multiplications);
+        let ratio = |best: &Candidate, next: &Candidate| match converted {
+            true => next.seconds() / best.seconds(),
+            false => next.cost(self.multiplications) / best.cost(self.multiplications),
+        };
         let why = match (best, next) {
             (Some(best), Some(next)) if best.measured.is_none() && ratio(best, next) < 1.0 => {
                 format!("CSR, unless more than {} times the time of {} for {purpose}", self.lead(), next.format)
@@ -539,7 +545,7 @@ mod tests {
         assert!((expected_gain(0.0, 0.1) - 0.0399).abs() < 1e-3);
         let gains = [-0.2, -0.1, 0.0, 0.1, 0.2, 0.5].map(|ahead| expected_gain(ahead, 0.1));
         assert!(gains.is_sorted_by(|left, right| left > right), "{gains:?}");
-        assert!(gains[0] > 0.2 && gains[5] < 1e-6, "{gains:?}");
+        assert!(gains[0] > 0.18 && gains[0] < 0.2 && gains[5] < 1e-6, "{gains:?}");
         assert!(expected_gain(0.1, 0.2) > expected_gain(0.1, 0.1));
     }
 }

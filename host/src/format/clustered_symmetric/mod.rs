@@ -3,6 +3,7 @@
 mod arrangement;
 mod costs;
 pub(crate) mod product;
+mod slots;
 mod steps;
 pub(crate) mod strategy;
 #[cfg(test)]
@@ -14,23 +15,19 @@ use gpu_kernels::clustered::{NO_ENTRY, NO_ROW};
 
 use crate::error::{Error, check_length};
 use crate::format::check::{check_indices, check_offsets, count_parts};
-use crate::format::clustered::parts::{Kept, Parts};
-use crate::format::clustered::{MOST_NUMBERINGS, ROWS, WORDS, check_rows, lane_of};
+use crate::format::clustered::{ROWS, WORDS, check_rows, lane_of};
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, PartSize, check_shape};
 use crate::memory::{filled, same_bits, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
-use arrangement::{Arrangement, Arranger};
-use steps::{Assignment, WARPS, WARPS_AT_A_TIME};
+use arrangement::{Arrangement, arrange};
+use steps::WARPS;
 
 pub(crate) use strategy::Strategy;
 
 /// Name of the storage in errors.
 const NAME: &str = "ClusteredSymmetric";
-
-/// Parts for which several numbers of warps are tried.
-const MOST_TRIED: usize = 16;
 
 /// Name of the storage in a container, which has 16 bytes for it.
 const CONTAINER_NAME: &str = "ClusteredPairs";
@@ -75,77 +72,6 @@ storage! {
             values: T,
         }
     }
-}
-
-/// Arranges all parts of a matrix with sorted rows and without duplicates, where an element takes `element_bytes`.
-fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> Result<Vec<Arrangement>, Error> {
-    // How many columns do not belong to rows of the part is only known once the images of entries are.
-    let most = size.elements(element_bytes);
-    for kept in [Kept::RowsAndHalo, Kept::RowsAndColumns] {
-        if kept == Kept::RowsAndHalo && matrix.rows() != matrix.columns() {
-            continue;
-        }
-        let parts = Parts::new(matrix, size, element_bytes, kept)?;
-        let count = parts.count();
-        let at_once = count.div_ceil(parallel::threads().min(MOST_NUMBERINGS)).max(1);
-        let warps = warps_at_a_time(matrix, &parts, element_bytes, most)?;
-        let arranged = parallel::map(count.div_ceil(at_once), 1, &|group| {
-            let mut arranger = Arranger::new(matrix, element_bytes, most)?;
-            let numbers = group * at_once..((group + 1) * at_once).min(count);
-            let mut arranged = with_capacity(numbers.len())?;
-            for part in numbers {
-                match arranger.arrange(parts.of(part), warps)? {
-                    Some(part) => arranged.push(part),
-                    None => return Ok(None),
-                }
-            }
-            Ok::<_, Error>(Some(arranged))
-        })?;
-        let mut all = with_capacity(count)?;
-        for group in arranged {
-            all.extend(group?.into_iter().flatten());
-        }
-        if all.len() == count {
-            return Ok(all);
-        }
-    }
-    unreachable!("parts have room for all of their columns")
-}
-
-/// Returns how many warps of each part multiply at a time: the cheapest number for a sample of parts, since all are
-/// similar.
-fn warps_at_a_time<T: Scalar>(
-    matrix: &Csr<T>,
-    parts: &Parts,
-    element_bytes: usize,
-    most_elements: usize,
-) -> Result<usize, Error> {
-    let count = parts.count();
-    let tried = count.min(MOST_TRIED);
-    let sample = parallel::map(tried, 1, &|number| {
-        Arranger::new(matrix, element_bytes, most_elements)?.into_entries(parts.of(number * count / tried))
-    })?;
-    let mut sampled = with_capacity(tried)?;
-    for rows in sample {
-        sampled.extend(rows?);
-    }
-    let (mut least, mut cheapest) = (usize::MAX, WARPS);
-    for warps in WARPS_AT_A_TIME {
-        if sampled.iter().map(|rows| rows.least_cost(warps)).sum::<usize>() >= least {
-            // Nor can fewer warps cost less.
-            break;
-        }
-        let costs = parallel::map(sampled.len(), 1, &|number| {
-            let mut assignment = Assignment::default();
-            assignment.run(&sampled[number], element_bytes, warps)?;
-            Ok(assignment.cost())
-        })?;
-        let cost = costs.into_iter().sum::<Result<usize, Error>>()?;
-        if cost < least {
-            (least, cheapest) = (cost, warps);
-        }
-    }
-    Ok(cheapest)
 }
 
 /// Returns the bytes of the arrays with values of `V`.

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::arrangement::Arranger;
+use super::steps::{Assignment, WARPS_AT_A_TIME};
 use super::*;
+use crate::format::clustered::parts::{Kept, Parts};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
