@@ -127,17 +127,17 @@ fn no_step_adds_to_an_element_twice_and_few_rows_wait() {
     assert_eq!(places(&stored), count - 1);
 }
 
-/// Values on a grid of which some pairs are equal, in parts of different sizes.
-fn uneven() -> (Csr<f64>, Parts) {
+/// Values on a grid of which some pairs are equal, and its parts.
+fn uneven(size: PartSize) -> (Csr<f64>, Parts) {
     let side = if cfg!(miri) { 9 } else { 61 };
     let matrix = grid(side, |row, column| if row % 3 == 0 { row as f64 } else { symmetric(row, column) });
-    let parts = Parts::new(&matrix, SMALL, size_of::<f64>(), Kept::RowsAndColumns).unwrap();
+    let parts = Parts::new(&matrix, size, size_of::<f64>(), Kept::RowsAndColumns).unwrap();
     (matrix, parts)
 }
 
 #[test]
 fn parts_before_do_not_matter() {
-    let (matrix, parts) = uneven();
+    let (matrix, parts) = uneven(SMALL);
     let new = |most| Arranger::new(&matrix, size_of::<f64>(), most).unwrap();
     let slots = |arranger: &mut Arranger<'_, f64>, part: usize| {
         let arranged = arranger.arrange(parts.of(part), WARPS).unwrap()?;
@@ -161,15 +161,17 @@ fn parts_before_do_not_matter() {
 
 #[test]
 fn no_number_of_warps_costs_less_than_the_least() {
-    let (matrix, parts) = uneven();
     let mut assignment = Assignment::default();
-    for part in 0..parts.count() {
-        let arranger = Arranger::new(&matrix, size_of::<f64>(), usize::MAX).unwrap();
-        let rows = arranger.into_entries(parts.of(part)).unwrap().unwrap();
-        for warps in WARPS_AT_A_TIME {
-            assignment.run(&rows, size_of::<f64>(), warps).unwrap();
-            let (cost, least) = (assignment.cost(), rows.least_cost(warps));
-            assert!(least <= cost, "part {part}, {warps} warps: {cost}, at least {least}");
+    for size in [SMALL, PartSize { parts: 1, kilobytes: 256 }] {
+        let (matrix, parts) = uneven(size);
+        for part in 0..parts.count() {
+            let arranger = Arranger::new(&matrix, size_of::<f64>(), usize::MAX).unwrap();
+            let rows = arranger.into_entries(parts.of(part)).unwrap().unwrap();
+            for warps in WARPS_AT_A_TIME {
+                assignment.run(&rows, size_of::<f64>(), warps).unwrap();
+                let (cost, least) = (assignment.cost(), rows.least_cost(warps));
+                assert!(least <= cost, "part {part}, {warps} warps: {cost}, at least {least}");
+            }
         }
     }
 }
