@@ -203,13 +203,21 @@ pub fn filled<T: Clone>(length: usize, element: T) -> Result<Vec<T>, Error> {
     Ok(elements)
 }
 
+/// Removes all elements of a vector, and makes room for `length` others, in the same memory if there is enough of it.
+///
+/// # Errors
+/// When memory runs out.
+pub fn clear_for<T>(elements: &mut Vec<T>, length: usize) -> Result<(), Error> {
+    elements.clear();
+    reserve(elements, length)
+}
+
 /// Replaces all elements of a vector by `length` copies of an element, in the same memory if there is enough of it.
 ///
 /// # Errors
 /// When memory runs out.
 pub fn refill<T: Clone>(elements: &mut Vec<T>, length: usize, element: T) -> Result<(), Error> {
-    elements.clear();
-    reserve(elements, length)?;
+    clear_for(elements, length)?;
     elements.resize(length, element);
     Ok(())
 }

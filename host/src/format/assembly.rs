@@ -156,7 +156,7 @@ impl<T: Scalar> Assembly<T> {
 }
 
 /// A count of entries, 32 or 64 bits wide.
-trait Offset: Element {
+pub(in crate::format) trait Offset: Element {
     fn to_usize(self) -> usize;
     fn from_usize(places: usize) -> Self;
 }
@@ -227,7 +227,7 @@ fn set<O: Offset>(counts: &mut [O], lengths: &[usize]) {
 }
 
 /// Turns the number of entries of each row into the row's beginning; returns the number of all entries.
-fn begins<O: Offset>(counts: &mut [O]) -> usize {
+pub(in crate::format) fn begins<O: Offset>(counts: &mut [O]) -> usize {
     counts.iter_mut().fold(0, |begin, count| {
         let end = begin + count.to_usize();
         *count = O::from_usize(begin);

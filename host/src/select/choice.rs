@@ -1,5 +1,7 @@
 //! The choice of a format.
 
+mod trials;
+
 use std::cmp::Ordering;
 use std::fmt::{self, Display};
 
@@ -16,6 +18,8 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::format::narrow::Recipe;
 use crate::format::{FillLimit, Format, NarrowType, ValueStorage, check_shape};
+
+pub(crate) use trials::{REPETITIONS, WARM_UPS};
 
 /// The purpose for which a format is chosen.
 #[derive(Clone, Debug)]
@@ -156,21 +160,6 @@ const WORTH_NARROWING: f64 = 0.25;
 /// Seconds that a GPU needs to determine the narrower storage of values and to convert them: constant part, and per
 /// value.
 const NARROWING: (f64, f64) = (200e-6, 30e-12);
-
-/// Maximum number of formats tried if the prediction is uncertain. With three, the best of them was within 5 % of the
-/// fastest on 95 to 99 % of the suite `real` (docs/results/choice.md).
-const MOST_TRIED: usize = 4;
-
-/// Untimed multiplications before the timed ones of a measured format.
-pub(crate) const WARM_UPS: usize = 2;
-
-/// Timed multiplications per measured format. The minimum counts: formats are timed sequentially, and other work of the
-/// machine only adds time.
-pub(crate) const REPETITIONS: usize = 7;
-
-/// Cost of trying a format besides its conversion, in multiplications: the timed ones, those before them, and two for a copy
-/// of the matrix.
-const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
 
 /// The chosen format, and the reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -375,54 +364,6 @@ impl Choice {
         self.candidates.first().is_some_and(|candidate| candidate.traffic.exact)
     }
 
-    /// The formats to be measured, the most promising first, unless they were measured before.
-    pub(crate) fn to_measure(&self, selection: &Selection) -> Vec<Format> {
-        match selection.measure {
-            Measure::Never => Vec::new(),
-            Measure::WhereUnsure if selection.memory_budget.is_some() => Vec::new(),
-            Measure::WhereUnsure => self.worth_trying(),
-            Measure::Best(count) => {
-                let best = self.possible().take(count);
-                best.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
-            }
-        }
-    }
-
-    /// The best candidate and its likely rivals, if trying all of them pays; otherwise none.
-    fn worth_trying(&self) -> Vec<Format> {
-        let multiplications = self.multiplications.map_or(f64::INFINITY, |count| count as f64);
-        // Of formats with bitwise equal predictions, such as HYB with all entries in the same part, one is enough.
-        let prediction = |candidate: &Candidate| {
-            (candidate.multiply.to_bits(), candidate.convert.to_bits(), candidate.traffic.stored)
-        };
-        let mut tried: Vec<&Candidate> = Vec::with_capacity(MOST_TRIED);
-        for candidate in self.possible() {
-            if tried.len() < MOST_TRIED && tried.iter().all(|other| prediction(other) != prediction(candidate)) {
-                tried.push(candidate);
-            }
-        }
-        let Some((&best, rivals)) = tried.split_first() else { return Vec::new() };
-        if best.measured.is_some() {
-            return Vec::new();
-        }
-        // The best is converted in any case, and the matrix of the fastest trial is kept.
-        let price = |candidate: &Candidate| match candidate.measured {
-            Some(_) => candidate.convert,
-            None if candidate.format == best.format => TRIAL * candidate.multiply,
-            None => candidate.convert + TRIAL * candidate.multiply,
-        };
-        let gain = |rival: &Candidate| {
-            let ratio = rival.multiply / best.multiply;
-            best.multiply * multiplications * expected_gain(ratio.ln(), best.error.hypot(rival.error))
-        };
-        let rivals = || rivals.iter().copied().filter(|rival| gain(rival) > price(rival));
-        if rivals().map(|rival| gain(rival) - price(rival)).sum::<f64>() <= price(best) {
-            return Vec::new();
-        }
-        let all = [best].into_iter().chain(rivals());
-        all.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
-    }
-
     /// The type of the values in formats that store them narrower.
     pub(crate) fn narrow_type(&self) -> Option<NarrowType> {
         self.candidates.iter().find_map(|candidate| candidate.narrow)
@@ -433,40 +374,6 @@ impl Choice {
         let candidate = self.candidates.iter().find(|candidate| candidate.format == format)?;
         recipe.as_ref().filter(|_| candidate.narrow.is_some())
     }
-
-    /// Decides again with measurements; a format without a time failed. The matrix is already stored in `converted`.
-    ///
-    /// # Errors
-    /// When no format can be chosen.
-    pub(crate) fn take(
-        &mut self,
-        measured: &[(Format, Option<f64>)],
-        converted: Option<Format>,
-        selection: &Selection,
-    ) -> Result<(), Error> {
-        for candidate in &mut self.candidates {
-            candidate.converted = converted == Some(candidate.format);
-            match measured.iter().find(|(format, _)| *format == candidate.format) {
-                Some((_, Some(seconds))) => candidate.measured = Some(*seconds),
-                Some((_, None)) => candidate.excluded = Some(Exclusion::Failed),
-                None => {}
-            }
-        }
-        self.decide(selection)
-    }
-}
-
-/// The average saving from knowing the times of two formats, relative to a multiplication, if the logarithm of the ratio of
-/// their predictions is `ahead` and its error has this deviation. This is the deviation times the normal distribution's loss
-/// function, which the exponential below approximates to within about 3 %, up to two deviations; zero beyond three.
-fn expected_gain(ahead: f64, deviation: f64) -> f64 {
-    if ahead > 3.0 * deviation {
-        return 0.0;
-    }
-    let lead = (ahead / deviation).abs();
-    let loss = (-0.919 - 1.24 * lead - 0.335 * lead * lead).exp();
-    // A rival may be predicted to be faster, but not by enough for its conversion or for CSR's lead on a CPU.
-    deviation * loss + (-ahead.exp_m1()).max(0.0)
 }
 
 /// The candidates as a table, and the reason as a sentence.
@@ -532,20 +439,5 @@ impl Choice {
             _ => format!("{how} to be the fastest for {purpose}"),
         };
         format!("{}: {why} (calibration of {})", self.format, self.calibration)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_trying_saves_falls_with_the_distance() {
-        // For two with equal predictions, half the mean of the larger half of a normal distribution.
-        assert!((expected_gain(0.0, 0.1) - 0.0399).abs() < 1e-3);
-        let gains = [-0.2, -0.1, 0.0, 0.1, 0.2, 0.5].map(|ahead| expected_gain(ahead, 0.1));
-        assert!(gains.is_sorted_by(|left, right| left > right), "{gains:?}");
-        assert!(gains[0] > 0.18 && gains[0] < 0.2 && gains[5] < 1e-6, "{gains:?}");
-        assert!(expected_gain(0.1, 0.2) > expected_gain(0.1, 0.1));
     }
 }

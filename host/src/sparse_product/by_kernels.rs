@@ -1,16 +1,15 @@
 //! Products by kernels, on a GPU or its emulator.
 //!
-//! Rows of C are classified by their number of products, or by the number of columns of B if that is smaller and the row is
-//! not so long that its products may be listed. Each row
-//! in progress has a hash table in shared memory, whose number of slots is a power of two given by the class.
+//! Rows of C are classified by their number of products, or by the number of columns of B if that is smaller and the
+//! row is not so long that its products may be listed. Each row in progress has a hash table in shared memory, whose
+//! number of slots is a power of two given by the class.
 //!
-//! Rows of the smallest classes are computed at once, in an array where each has room for the most columns that its class
-//! allows, and so are those of the largest classes, whose products are [listed](super::listed). The entries of the others
-//! are counted. Then all lengths are known: the former are copied to their places in C, the latter classified by their own
-//! lengths and computed there. Rows that fit into no table, and long ones if B does not have too
-//! many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
-//! together. Only the number of entries, the numbers of rows per class and the lengths of
-//! lists are copied to the host.
+//! Rows of the smallest classes are computed at once, in an array where each has room for the most columns that its
+//! class allows, and so are those of the largest classes, whose products are [listed](super::listed). The entries of
+//! the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
+//! classified by their own lengths and computed there. Rows that fit into no table, and long ones if B does not have
+//! too many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
+//! together. Only the number of entries, the numbers of rows per class and the lengths of lists are copied to the host.
 
 use cuda_std::launch::Grid;
 use cuda_std::warp::WARP_LANES;

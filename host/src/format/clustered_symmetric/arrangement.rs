@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::format::clustered::parts::{Kept, Parts, has_few_columns};
 use crate::format::clustered::{MOST_NUMBERINGS, ROWS};
 use crate::format::{Csr, PartSize};
-use crate::memory::{collect, copy, filled, refill, reserve, same_bits, with_capacity, zeros};
+use crate::memory::{clear_for, collect, copy, filled, refill, same_bits, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -60,10 +60,8 @@ impl Arrangement {
 
 /// A part whose entries, in [`Arranger::entries`], have no slots yet.
 struct Gathered {
-    /// Its rows, ascending.
+    /// Its rows, those with the most entries first.
     rows: Vec<u32>,
-    /// Indices into the list of rows, those with the most entries first.
-    order: Vec<u16>,
     /// Columns that need a separate element.
     halo: Vec<u32>,
 }
@@ -149,9 +147,8 @@ impl<'a, T: Scalar> Arranger<'a, T> {
     /// # Errors
     /// When memory runs out.
     pub fn arrange(&mut self, (rows, columns): (&[u32], &[u32]), warps: usize) -> Result<Option<Arrangement>, Error> {
-        let Some(Gathered { rows, order, halo }) = self.gather(rows, columns)? else { return Ok(None) };
+        let Some(Gathered { rows, halo }) = self.gather(rows, columns)? else { return Ok(None) };
         self.assignment.run(&self.entries, self.element_bytes, warps)?;
-        let rows = collect(order.iter().map(|&row| rows[usize::from(row)]))?;
         Ok(Some(Arrangement { slots: self.assignment.assigned()?, rows, halo }))
     }
 
@@ -205,7 +202,8 @@ impl<'a, T: Scalar> Arranger<'a, T> {
             of_part.end_row();
         }
         of_part.end();
-        Ok(Some(Gathered { rows, order, halo }))
+        let rows = collect(order.iter().map(|&row| rows[usize::from(row)]))?;
+        Ok(Some(Gathered { rows, halo }))
     }
 
     /// Finds the columns of the rows' entries, by their numbers in the list of the part.
@@ -216,10 +214,8 @@ impl<'a, T: Scalar> Arranger<'a, T> {
             None => columns.partition_point(|&other| other < column) as u16,
         };
         let ranges = || rows.iter().map(|&row| matrix.range(row as usize));
-        begins.clear();
-        reserve(begins, rows.len() + 1)?;
-        numbers.clear();
-        reserve(numbers, ranges().map(|row| row.len()).sum())?;
+        clear_for(begins, rows.len() + 1)?;
+        clear_for(numbers, ranges().map(|row| row.len()).sum())?;
         begins.push(0);
         for row in ranges() {
             numbers.extend(matrix.column_indices()[row].iter().map(|&column| number_of(column)));
@@ -233,11 +229,9 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         let Self { matrix, numbers: of_part, inside, .. } = self;
         let Inside { begins, others, in_rows, columns, images, kept, next } = inside;
         let nnz = of_part.numbers.len();
-        begins.clear();
-        reserve(begins, part_rows.len() + 1)?;
+        clear_for(begins, part_rows.len() + 1)?;
         for list in [&mut *others, in_rows, columns] {
-            list.clear();
-            reserve(list, nnz)?;
+            clear_for(list, nnz)?;
         }
         begins.push(0);
         for row in 0..part_rows.len() as u16 {
@@ -252,13 +246,11 @@ impl<'a, T: Scalar> Arranger<'a, T> {
             begins.push(others.len());
         }
         let count = others.len();
-        images.clear();
-        reserve(images, count)?;
+        clear_for(images, count)?;
         images.extend(0..count as u32);
         refill(kept, count, true)?;
         // Rows and columns ascend, so the entries of each column come in the order of the row of that number.
-        next.clear();
-        reserve(next, begins.len())?;
+        clear_for(next, begins.len())?;
         next.extend_from_slice(begins);
         let begin_of = |row: usize| matrix.range(part_rows[row] as usize).start;
         for row in 0..part_rows.len() {

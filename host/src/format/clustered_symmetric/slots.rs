@@ -4,8 +4,9 @@ use gpu_kernels::clustered::NO_ENTRY;
 
 use super::steps::WARPS;
 use crate::error::Error;
+use crate::format::assembly::begins;
 use crate::format::clustered::{ROWS, WORDS, lane_of};
-use crate::memory::{copy, reserve, with_capacity, zeros};
+use crate::memory::{copy, reserve, zeros};
 
 /// An entry of a row.
 #[derive(Clone, Copy)]
@@ -88,13 +89,10 @@ impl Assigned {
     /// # Errors
     /// When memory runs out.
     pub fn new(slots: &Slots, given: &[u32], warp_of: &[u8]) -> Result<Self, Error> {
-        let mut warps = [0; WARPS];
+        let mut warps = [0_u32; WARPS];
         warp_of.iter().for_each(|&warp| warps[usize::from(warp)] += 1);
-        let mut end = 0;
-        let mut next = warps.map(|count| {
-            end += count;
-            end - count
-        });
+        let mut next = warps;
+        begins(&mut next);
         let (mut slices, mut new_numbers) = (zeros::<u32>(given.len())?, zeros::<u32>(given.len())?);
         for &slice in given {
             let next = &mut next[usize::from(warp_of[slice as usize])];
@@ -119,17 +117,13 @@ impl Assigned {
     /// When memory runs out.
     pub fn write(&self, words: &mut [u32], mut visit: impl FnMut(usize, usize, u16)) -> Result<(), Error> {
         let Self { new_numbers, widths, slots, .. } = self;
-        let mut next = with_capacity(widths.len())?;
-        let mut end = 0;
-        next.extend(widths.iter().map(|&width| {
-            end += width as usize;
-            end - width as usize
-        }));
+        let mut next = copy(widths)?;
+        begins(&mut next);
         // Columns of slots slice by slice, so that few rows of the matrix are read at a time.
         let mut order = zeros::<u32>(slots.slices.len())?;
         for (place, &slice) in (0..).zip(&slots.slices) {
             let next = &mut next[new_numbers[slice as usize] as usize];
-            order[*next] = place;
+            order[*next as usize] = place;
             *next += 1;
         }
         let of_position = |column: u32| match new_numbers.get(column as usize / ROWS) {

@@ -6,7 +6,7 @@ use gpu_kernels::clustered_symmetric::WARPS as WARPS_OF_BLOCK;
 use super::slots::{Assigned, Entry, Slots};
 use crate::error::Error;
 use crate::format::clustered::{ROWS, WORDS, lane_of};
-use crate::memory::{refill, reserve};
+use crate::memory::{clear_for, refill};
 
 /// Warps per block.
 pub(super) const WARPS: usize = WARPS_OF_BLOCK as usize;
@@ -105,11 +105,9 @@ impl Rows {
     /// When memory runs out.
     pub fn restart(&mut self, positions: usize, columns: usize, entries: usize) -> Result<(), Error> {
         (self.positions, self.columns) = (positions, columns);
-        self.begins.clear();
-        reserve(&mut self.begins, positions + 1)?;
+        clear_for(&mut self.begins, positions + 1)?;
         self.begins.push(0);
-        self.entries.clear();
-        reserve(&mut self.entries, entries)
+        clear_for(&mut self.entries, entries)
     }
 
     /// Adds an entry to the row.
@@ -200,19 +198,16 @@ impl Assignment {
     /// Forgets the last part.
     fn restart(&mut self, rows: &Rows, element_bytes: usize) -> Result<(), Error> {
         self.banks = BYTES_AT_A_TIME / element_bytes.next_power_of_two().clamp(4, BYTES_AT_A_TIME);
-        self.entries.clear();
-        reserve(&mut self.entries, rows.entries.len())?;
+        clear_for(&mut self.entries, rows.entries.len())?;
         self.entries.extend_from_slice(&rows.entries);
-        self.left.clear();
-        reserve(&mut self.left, rows.positions)?;
+        clear_for(&mut self.left, rows.positions)?;
         self.left.extend((0..rows.positions).map(|row| rows.length(row) as u16));
         refill(&mut self.sums, rows.columns, Sum { last: u32::MAX, expected: 0 })?;
         refill(&mut self.given, 2 * WARPS * WORDS, 0)?;
         self.active = [None; WARPS];
         let slices = rows.positions / ROWS;
         refill(&mut self.warps, slices, 0)?;
-        self.given_slices.clear();
-        reserve(&mut self.given_slices, slices)?;
+        clear_for(&mut self.given_slices, slices)?;
         self.slots.clear();
         Ok(())
     }
@@ -241,8 +236,7 @@ impl Assignment {
     /// Appends a column of slots for each active warp, and finds the rows that wait, the most urgent first. Returns the
     /// largest number of remaining entries of any row.
     fn begin_step(&mut self) -> Result<u16, Error> {
-        self.waiting.clear();
-        reserve(&mut self.waiting, WARPS * ROWS)?;
+        clear_for(&mut self.waiting, WARPS * ROWS)?;
         self.given.fill(0);
         let mut longest = 0;
         for (warp, active) in self.active.iter_mut().enumerate() {
@@ -270,8 +264,8 @@ impl Assignment {
         usize::from(column) & (self.banks - 1)
     }
 
-    /// The index of the entry that a row takes in a step, if one of its remaining entries may be taken; `longest` is the largest
-    /// number of remaining entries of any row.
+    /// The index of the entry that a row takes in a step, if one of its remaining entries may be taken; `longest` is the
+    /// largest number of remaining entries of any row.
     fn best(&self, rows: &Rows, warp: usize, row: usize, step: u32, longest: u16) -> Option<usize> {
         let begin = rows.begins[row];
         let first_bank = self.banks_of(warp, row);
