@@ -5,6 +5,8 @@ pub mod bcsr;
 pub mod bellpack;
 pub mod block_rows;
 pub mod blocks;
+pub mod clustered;
+pub mod clustered_symmetric;
 pub mod cmrs;
 pub mod cmrs_padded;
 pub mod coo;

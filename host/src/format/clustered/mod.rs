@@ -1,5 +1,7 @@
 //! Clustered slices: rows that share columns in parts, each with the columns that it needs.
 
+#[allow(unsafe_code, reason = "it launches kernels")]
+mod by_kernels;
 pub(crate) mod clusters;
 mod column_set;
 pub(in crate::format) mod costs;
@@ -145,6 +147,35 @@ fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, size: PartSize) -> Result<u128
     Ok(bytes_of::<V>(&parts, width))
 }
 
+/// The parts of a matrix, and its slices.
+struct Slices {
+    parts: Parts,
+    /// Sum of the widths of all slices before each slice, then the sum of all.
+    slice_begins: Vec<u64>,
+    /// Number of words of all slots.
+    words: usize,
+}
+
+impl Slices {
+    /// Finds the parts of `matrix`, of which only the pattern matters, where CSR takes `csr_bytes`.
+    ///
+    /// # Errors
+    /// As for [`Clustered::try_from_csr`].
+    fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, csr_bytes: u128, limit: FillLimit) -> Result<Self, Error> {
+        if let Some(reason) = size.contradiction() {
+            return Err(Error::structure(NAME, reason));
+        }
+        let parts = Parts::new(matrix, size, size_of::<T>(), Kept::Columns)?;
+        let slice_begins = slice_begins(matrix, &parts)?;
+        let width = slice_begins.last().copied().unwrap_or_default();
+        let bytes = bytes_of::<T>(&parts, width);
+        limit.check(NAME, bytes, csr_bytes)?;
+        let width = usize::try_from(width).ok().filter(|width| width.checked_mul(ROWS).is_some());
+        let width = width.ok_or(Error::OutOfMemory { what: "a clustered matrix", bytes })?;
+        Ok(Self { parts, slice_begins, words: width * WORDS })
+    }
+}
+
 impl<T: Scalar> Clustered<T> {
     /// Builds a matrix from its arrays. Runs in parallel in O(slots), and in O(rows) on one thread.
     ///
@@ -238,18 +269,9 @@ impl<T: Scalar> Clustered<T> {
     /// When the size contradicts itself, a row has more columns than a part may have, or the arrays would exceed
     /// `limit` or cannot be allocated; they are then not allocated.
     pub fn try_from_csr(matrix: &Csr<T>, part_size: PartSize, limit: FillLimit) -> Result<Self, Error> {
-        if let Some(reason) = part_size.contradiction() {
-            return Err(Error::structure(NAME, reason));
-        }
-        let parts = Parts::new(matrix, part_size, size_of::<T>(), Kept::Columns)?;
-        let slice_begins = slice_begins(matrix, &parts)?;
-        let width = slice_begins.last().copied().unwrap_or_default();
-        let bytes = bytes_of::<T>(&parts, width);
-        limit.check(NAME, bytes, matrix.bytes())?;
-        let width = usize::try_from(width).ok().filter(|width| width.checked_mul(ROWS).is_some());
-        let width = width.ok_or(Error::OutOfMemory { what: "a clustered matrix", bytes })?;
-        let mut local_columns = zeros::<u32>(width * WORDS)?;
-        let mut values = zeros::<T>(width * ROWS)?;
+        let Slices { parts, slice_begins, words } = Slices::new(matrix, part_size, matrix.bytes(), limit)?;
+        let mut local_columns = zeros::<u32>(words)?;
+        let mut values = zeros::<T>(2 * words)?;
         let (mut words_left, mut values_left) = (&mut local_columns[..], &mut values[..]);
         let at_once = parts.count().div_ceil(parallel::threads().min(MOST_NUMBERINGS)).max(1);
         let mut groups = with_capacity(parts.count().div_ceil(at_once))?;

@@ -2,7 +2,7 @@
 
 use cuda_std::launch::Launch;
 
-use super::{PartSize, ROWS, predicted_bytes, product};
+use super::{PartSize, ROWS, by_kernels, predicted_bytes, product};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -93,15 +93,13 @@ impl strategy::Strategy for Strategy {
         Clustered::try_from_csr(&matrix, self.0, limit)
     }
 
-    /// Converts on the host, because parts grow sequentially.
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
         limit: FillLimit,
     ) -> Result<Clustered<T, K::Memory>, Error> {
-        let matrix = matrix.transfer(&Download(executor))?;
-        Clustered::try_from_csr(&matrix, self.0, limit)?.transfer(&Upload(executor))
+        by_kernels::from_csr(executor, &matrix, self.0, limit)
     }
 
     fn is_chosen_for<T: Scalar>(self, matrix: &Clustered<T>) -> Result<bool, Error> {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::executor::Emulated;
 use crate::format::Matrix;
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
@@ -167,5 +168,35 @@ fn parts_are_the_same_on_any_number_of_threads() {
         let one = on(1);
         assert!((30..=40).contains(&one.parts()), "{}", one.parts());
         assert!(one == on(2) && one == on(7));
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
+fn kernels_give_the_same_arrays() {
+    // Rows of all lengths, and rows without entries; of both shapes; duplicates and rows out of order.
+    for (rows, columns) in [(500, 500), (300, 900), (900, 200), (1, 1), (0, 4), (70, 0)] {
+        let of_row = |row: usize| if columns == 0 { 0 } else { row * row % 23 };
+        let (mut offsets, mut indices) = (vec![0u32], Vec::new());
+        for row in 0..rows {
+            indices.extend(
+                (0..of_row(row)).map(|entry| ((row / 3 + entry * entry * 7 + 40 * (entry % 2)) % columns) as u32),
+            );
+            offsets.push(indices.len() as u32);
+        }
+        let values = (0..indices.len()).map(|entry| entry as f64).collect();
+        let matrix = Csr::try_new(rows, columns, offsets, indices, values).unwrap();
+        for size in [PartSize::DEFAULT, PartSize { parts: 1 << 20, kilobytes: 1 }] {
+            let expected = Clustered::try_from_csr(&matrix, size, UNLIMITED).unwrap();
+            for seed in 0..3 {
+                let executor = Emulated::new(seed);
+                let converted = by_kernels::from_csr(&executor, &matrix, size, UNLIMITED).unwrap();
+                assert!(converted == expected, "{rows} rows, {columns} columns, {size:?}");
+                assert_eq!(
+                    executor.take_launched().keys().any(|entry| entry.starts_with("clustered_from_csr")),
+                    rows > 0
+                );
+            }
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::real::Scalar;
 const NONE: u16 = u16::MAX;
 
 /// Parts for which several numbers of warps are tried.
-const MOST_TRIED: usize = 16;
+pub(super) const MOST_TRIED: usize = 16;
 
 /// A part with its slots.
 pub(super) struct Arrangement {

@@ -1,6 +1,8 @@
 //! Clustered slices in which a pair of equal entries, one on either side of the diagonal, is stored once.
 
 mod arrangement;
+#[allow(unsafe_code, reason = "it launches kernels")]
+mod by_kernels;
 mod costs;
 pub(crate) mod product;
 mod slots;
@@ -74,14 +76,33 @@ storage! {
     }
 }
 
-/// Returns the bytes of the arrays with values of `V`.
-fn bytes_of<V>(parts: &[Arrangement]) -> u128 {
-    let sum = |count: fn(&Arrangement) -> usize| parts.iter().map(count).sum::<usize>() as u128;
-    let words = sum(|part| part.slots.words());
-    let slices = sum(|part| part.slots.widths.len());
-    let numbers = sum(|part| part.positions() + part.halo.len()) + words;
-    let parts = parts.len() as u128;
-    4 * (numbers + WARPS as u128 * parts + 1) + 8 * (slices + 1 + parts + 1) + 2 * size_of::<V>() as u128 * words
+/// Lengths of the arrays.
+struct Counts {
+    parts: usize,
+    slices: usize,
+    halo_columns: usize,
+    words: usize,
+}
+
+impl Counts {
+    /// Those of all parts.
+    fn of(parts: &[Arrangement]) -> Self {
+        let sum = |count: fn(&Arrangement) -> usize| parts.iter().map(count).sum();
+        Self {
+            parts: parts.len(),
+            slices: sum(|part| part.slots.widths.len()),
+            halo_columns: sum(|part| part.halo.len()),
+            words: sum(|part| part.slots.words()),
+        }
+    }
+
+    /// Returns the bytes of the arrays with values of `V`.
+    fn bytes<V>(&self) -> u128 {
+        let [parts, slices, halo_columns, words] =
+            [self.parts, self.slices, self.halo_columns, self.words].map(|count| count as u128);
+        let numbers = ROWS as u128 * slices + halo_columns + words + WARPS as u128 * parts + 1;
+        4 * numbers + 8 * (slices + 1 + parts + 1) + 2 * size_of::<V>() as u128 * words
+    }
 }
 
 /// Calls `with` with `matrix`, or with a copy whose rows are sorted and free of duplicates if `matrix` is not so.
@@ -101,7 +122,7 @@ fn in_order<T: Scalar, R>(matrix: &Csr<T>, with: impl FnOnce(&Csr<T>) -> Result<
 /// # Errors
 /// When a row has more columns than a part may have, or memory runs out.
 fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, size: PartSize) -> Result<u128, Error> {
-    in_order(matrix, |matrix| Ok(bytes_of::<V>(&arrange(matrix, size, size_of::<V>())?)))
+    in_order(matrix, |matrix| Ok(Counts::of(&arrange(matrix, size, size_of::<V>())?).bytes::<V>()))
 }
 
 /// Returns the same for parts of [`PartSize::SYMMETRIC`]; `None` if a row does not fit into one.
@@ -254,7 +275,7 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         }
         in_order(matrix, |sorted| {
             let parts = arrange(sorted, part_size, size_of::<T>())?;
-            limit.check(NAME, bytes_of::<T>(&parts), matrix.bytes())?;
+            limit.check(NAME, Counts::of(&parts).bytes::<T>(), matrix.bytes())?;
             Self::from_parts(sorted, part_size, parts)
         })
     }

@@ -2,6 +2,7 @@
 //! the same step add to the same element of y.
 
 use gpu_kernels::clustered_symmetric::WARPS as WARPS_OF_BLOCK;
+use gpu_kernels::convert::clustered_symmetric::steps::{MOST_COMPARED as COMPARED, SLOTS_OF_A_STEP};
 
 use super::slots::{Assigned, Entry, Slots};
 use crate::error::Error;
@@ -16,7 +17,7 @@ const BYTES_AT_A_TIME: usize = 128;
 
 /// Entries of a row that are compared per step, if one of them can be taken. With twice as many, 1 to 5 % fewer lanes
 /// wait for bank conflicts, and the search takes a quarter longer.
-const MOST_COMPARED: usize = 16;
+const MOST_COMPARED: usize = COMPARED as usize;
 
 /// The entries of a part, row by row, the longest rows first.
 #[derive(Default)]
@@ -50,7 +51,7 @@ struct Active {
 }
 
 /// Cost of a step, in slots: the number read while a block waits at a barrier.
-const PLACES_OF_A_STEP: usize = 300;
+const PLACES_OF_A_STEP: usize = SLOTS_OF_A_STEP as usize;
 
 /// Warps of a part that may multiply at a time, in descending order: all, or fewer if rows share most of their columns,
 /// because most warps would then wait for others.
@@ -137,9 +138,18 @@ impl Rows {
 
     /// A number that [`Assignment::cost`] does not fall below, if at most `warps` warps multiply at a time.
     pub fn least_cost(&self, warps: usize) -> usize {
-        let entries = self.entries.len();
-        entries + entries.div_ceil(warps * ROWS) * PLACES_OF_A_STEP
+        least_cost(self.entries.len(), warps)
     }
+}
+
+/// [`Rows::least_cost`] of this many entries.
+pub(super) fn least_cost(entries: usize, warps: usize) -> usize {
+    entries + entries.div_ceil(warps * ROWS) * PLACES_OF_A_STEP
+}
+
+/// Lanes that shared memory serves at a time, if an element takes `element_bytes`: a power of two.
+pub(super) fn banks(element_bytes: usize) -> usize {
+    BYTES_AT_A_TIME / element_bytes.next_power_of_two().clamp(4, BYTES_AT_A_TIME)
 }
 
 impl Assignment {
@@ -197,7 +207,7 @@ impl Assignment {
 
     /// Forgets the last part.
     fn restart(&mut self, rows: &Rows, element_bytes: usize) -> Result<(), Error> {
-        self.banks = BYTES_AT_A_TIME / element_bytes.next_power_of_two().clamp(4, BYTES_AT_A_TIME);
+        self.banks = banks(element_bytes);
         clear_for(&mut self.entries, rows.entries.len())?;
         self.entries.extend_from_slice(&rows.entries);
         clear_for(&mut self.left, rows.positions)?;

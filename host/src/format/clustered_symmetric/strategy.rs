@@ -2,7 +2,7 @@
 
 use cuda_std::launch::Launch;
 
-use super::{predicted_bytes, product};
+use super::{by_kernels, predicted_bytes, product};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -81,15 +81,13 @@ impl strategy::Strategy for Strategy {
         ClusteredSymmetric::try_from_csr(&matrix, self.0, limit)
     }
 
-    /// Converts on the host, because parts grow sequentially.
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
         limit: FillLimit,
     ) -> Result<ClusteredSymmetric<T, K::Memory>, Error> {
-        let matrix = matrix.transfer(&Download(executor))?;
-        ClusteredSymmetric::try_from_csr(&matrix, self.0, limit)?.transfer(&Upload(executor))
+        by_kernels::from_csr(executor, matrix, self.0, limit)
     }
 
     fn is_chosen_for<T: Scalar>(self, matrix: &ClusteredSymmetric<T>) -> Result<bool, Error> {

@@ -1,0 +1,108 @@
+//! The stored entries of each part, row by row, the longest rows first.
+
+use cuda_std::thread::{block_dim_x, block_idx_x, thread_idx_x};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
+use cuda_std::{Global, GlobalMut, kernel};
+
+use super::{DROPPED, NO_IMAGE, NO_OWNER, Part, warp_of_block, warps_of_block};
+use crate::Offset;
+use crate::clustered::NO_ROW;
+
+/// Reads the new position of each row, and the number of its entries, from the positions in their new order and their
+/// keys. One block per part.
+///
+/// # Safety
+/// `order` and `keys` are the positions of each part and their keys, by key; all arrays but `part_begins` have an
+/// element for each position; there is a block for each part.
+#[kernel]
+pub unsafe fn symmetric_positions(
+    /// Number of slices before each part.
+    part_begins: Global<u32>,
+    /// The former position of the row at each position.
+    order: Global<u32>,
+    /// The key of the row at each position: the number of its entries is the lower half.
+    keys: Global<u32>,
+    /// The number in its part of the new position of the row that was at each position.
+    new_positions: GlobalMut<u32>,
+    /// The number of entries of the row at each position.
+    lengths: GlobalMut<u32>,
+) {
+    let part = Part::new(part_begins, block_idx_x());
+    let mut own = thread_idx_x();
+    while own < part.positions {
+        new_positions.store(order.load(part.first + own), own);
+        lengths.store(part.first + own, keys.load(part.first + own) & 0xFFFF);
+        own += block_dim_x();
+    }
+}
+
+/// Writes the entries of all rows: the column, which is a position of the part or, from the number of positions on, one
+/// of its halo, and in the upper half the index in the row of the matrix. One block per part, one warp per row.
+///
+/// # Safety
+/// As for [`symmetric_halves`](super::halves::symmetric_halves), whose results these are, in the order of their keys;
+/// `begins` are the sums of the rows' lengths before each position, and of all, `halo_begins` those of the flags of all
+/// columns; there is a block of whole warps for each part.
+#[kernel(O: [u32, u64])]
+pub unsafe fn symmetric_entries<O: Offset>(
+    /// Number of slices before each part.
+    part_begins: Global<u32>,
+    /// The row at each former position.
+    rows: Global<u32>,
+    /// The former position of the row at each position.
+    order: Global<u32>,
+    /// The number in its part of the new position of the row that was at each position.
+    new_positions: Global<u32>,
+    /// Number of columns of all parts before each part.
+    column_begins: Global<u64>,
+    /// Number of columns of the halo before each column of a part.
+    halo_begins: Global<u64>,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The number of each entry's column and, in the upper half, its owner.
+    locals: Global<u32>,
+    /// The index of each entry's image in its row.
+    images: Global<u32>,
+    /// Number of stored entries before each position.
+    begins: Global<u64>,
+    /// The stored entries.
+    entries: GlobalMut<u32>,
+) {
+    let part = Part::new(part_begins, block_idx_x());
+    let column_begin = column_begins.load(block_idx_x());
+    let halo_begin = halo_begins.load(column_begin);
+    let mut position = warp_of_block();
+    while position < part.positions {
+        let own = order.load(part.first + position);
+        let row = rows.load(own);
+        if row != NO_ROW {
+            let (begin, end) = (row_offsets.load(row).widen(), row_offsets.load(row + 1).widen());
+            let (mut step, mut to) = (begin, begins.load(part.first + position));
+            while step < end {
+                let entry = step + u64::from(lane_id());
+                let (mut image, mut column) = (DROPPED, 0);
+                if entry < end {
+                    image = images.load(entry);
+                    let local = locals.load(entry);
+                    let owner = local >> 16;
+                    column = if owner == own - part.first {
+                        position
+                    } else if owner == NO_OWNER || image == NO_IMAGE {
+                        let number = column_begin + u64::from(local & 0xFFFF);
+                        part.positions + (halo_begins.load(number) - halo_begin) as u32
+                    } else {
+                        new_positions.load(part.first + owner)
+                    };
+                }
+                let stored = warp_vote_ballot(ALL_LANES, image != DROPPED);
+                if image != DROPPED {
+                    let before = (stored & ((1 << lane_id()) - 1)).count_ones();
+                    entries.store(to + u64::from(before), column | ((entry - begin) as u32) << 16);
+                }
+                to += u64::from(stored.count_ones());
+                step += u64::from(WARP_LANES);
+            }
+        }
+        position += warps_of_block();
+    }
+}
