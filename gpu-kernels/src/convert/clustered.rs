@@ -12,8 +12,8 @@ use crate::search::first_at_least;
 ///
 /// # Safety
 /// The matrix is valid; each row is in one part, which has its columns, ascending; no row of a slice is longer than the
-/// slice is wide; there is a block of whole warps for each part; the new arrays have a word and two values for each lane
-/// of each column of slots.
+/// slice is wide; there is a block of whole warps for each part; the new arrays have a word and two values for each
+/// lane of each column of slots.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn clustered_from_csr<T: GpuScalar, O: Offset>(
     /// Number of slices before each part.
@@ -51,7 +51,8 @@ pub unsafe fn clustered_from_csr<T: GpuScalar, O: Offset>(
     let mut slice = part_begins.load(part) + thread_idx_x() / WARP_LANES;
     while slice < part_begins.load(part + 1) {
         let ranges = [0, WARP_LANES].map(|half| {
-            let row = row_numbers.load(slice * SLICE_ROWS + half + lane_id());
+            let position = u64::from(slice) * u64::from(SLICE_ROWS) + u64::from(half + lane_id());
+            let row = row_numbers.load(position);
             if row == NO_ROW { (0, 0) } else { (row_offsets.load(row).widen(), row_offsets.load(row + 1).widen()) }
         });
         let (begin, end) = (slice_begins.load(slice), slice_begins.load(slice + 1));

@@ -4,7 +4,7 @@
 //! They give the same arrays, bit for bit, as the conversions of the formats themselves, which run on the CPU. Memory
 //! is taken for the two formats, and for a workspace that each conversion states; if a conversion has a limit, it is
 //! checked before the new format's arrays are allocated. Matrices stay on the device: only single numbers are copied to
-//! the host.
+//! the host, and for clustered matrices the pattern, since rows are grouped there.
 
 pub(crate) mod blocks;
 pub(crate) mod from_blocks;

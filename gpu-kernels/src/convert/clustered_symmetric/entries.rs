@@ -12,8 +12,8 @@ use crate::clustered::NO_ROW;
 /// keys. One block per part.
 ///
 /// # Safety
-/// `order` and `keys` are the positions of each part and their keys, by key; all arrays but `part_begins` have an
-/// element for each position; there is a block for each part.
+/// `order` has all positions, and `keys` their keys, in the order of the keys, so that each part keeps its own; all
+/// arrays but `part_begins` have an element for each position; there is a block for each part.
 #[kernel]
 pub unsafe fn symmetric_positions(
     /// Number of slices before each part.

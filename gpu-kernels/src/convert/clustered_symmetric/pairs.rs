@@ -15,8 +15,8 @@ use crate::search::first_at_least;
 /// # Safety
 /// The matrix is valid and square, and the columns of each row ascend. Each row is in one part; the rows of a part
 /// ascend, with [`NO_ROW`] behind them, and its columns are those of its entries, ascending. `locals` and `images` have
-/// an element for each entry, `needed` has a zero for each column of a part, `pairs` an element for each position; there
-/// is a block of whole warps for each part.
+/// an element for each entry, `needed` has a zero for each column of a part, `pairs` an element for each position;
+/// there is a block of whole warps for each part.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn symmetric_pairs<T: GpuScalar, O: Offset>(
     /// Number of slices before each part.
@@ -91,8 +91,8 @@ pub unsafe fn symmetric_pairs<T: GpuScalar, O: Offset>(
 /// Gathers the columns that need an element of their own, and the number of these before each part.
 ///
 /// # Safety
-/// There are `columns` columns of `parts` parts; `begins` are the sums of all flags before each; `halo_columns` has an
-/// element for each flag that is set, `halo_begins` parts + 1.
+/// There are `columns` columns of `parts` parts, which begin at `column_begins`; `begins` are the sums of all flags
+/// before each; `halo_columns` has an element for each flag that is set, `halo_begins` parts + 1.
 #[kernel]
 pub unsafe fn symmetric_halo(
     /// Number of parts.

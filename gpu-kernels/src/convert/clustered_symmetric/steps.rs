@@ -18,7 +18,7 @@ use crate::clustered_symmetric::WARPS;
 /// Entries of a row that are compared per step, if one of them can be taken.
 pub const MOST_COMPARED: u32 = 16;
 
-/// Cost of a step, in slots.
+/// Cost of a step, in slots: the number read while a block waits at a barrier.
 pub const SLOTS_OF_A_STEP: u32 = 300;
 
 /// Bytes of shared memory of a block, besides 4 per position of its part.
@@ -30,11 +30,14 @@ const ROWS: u32 = WARPS * SLICE_ROWS;
 /// Arrays of [`ROWS`] elements in shared memory.
 const ARRAYS: u32 = 4;
 
+/// The last lane of a warp.
+const LAST_LANE: u32 = WARP_LANES - 1;
+
 /// A team without a slice.
 const NO_SLICE: u32 = u32::MAX;
 
 /// Bits of the number of entries in a column that a sum expects; above them is the number of the step after the last
-/// that adds to it. Each row of the teams' slices has one entry in a column at most.
+/// that adds to it. Each of the 1,024 rows of the teams' slices has one entry in a column at most.
 const EXPECTED_BITS: u32 = 11;
 
 /// Mask of these bits.
@@ -46,10 +49,11 @@ const MOST_STEPS: u32 = (1 << (32 - EXPECTED_BITS)) - 2;
 /// Orders the entries of parts, of all or of some that are evenly spaced. One warp per part.
 ///
 /// # Safety
-/// `entries` are those of [`symmetric_entries`](super::entries::symmetric_entries), and `begins` their sums; `left` and
-/// `steps` have an element for each of these, `widths` and `teams` for each slice, `costs` two for each block. `banks` is a
-/// power of two up to 32, `teams_at_a_time` at most [`WARPS`]. There are blocks of one warp, at most one for each part,
-/// with [`SHARED_BYTES`] and 4 bytes per position of any part.
+/// `entries` are those of [`symmetric_entries`](super::entries::symmetric_entries), whose `part_begins` and `begins`
+/// these are, for `parts` parts; `left` and `steps` have an element for each of these, `starts`, `widths` and `teams`
+/// for each slice, `costs` two for each block. `banks` is a power of two up to 32, `teams_at_a_time` at most
+/// [`WARPS`]. There are blocks of one warp, at most one for each part, with [`SHARED_BYTES`] and 4 bytes per position
+/// of any part.
 #[kernel]
 pub unsafe fn symmetric_steps(
     /// Number of parts.
@@ -66,14 +70,16 @@ pub unsafe fn symmetric_steps(
     entries: Global<u32>,
     /// The entries of each row in the order of their steps, the last first.
     left: GlobalMut<u32>,
-    /// The step of each of these, from the first of its slice on.
+    /// The step of each of these.
     steps: GlobalMut<u32>,
+    /// The first step of each slice.
+    starts: GlobalMut<u32>,
     /// The number of steps of each slice.
     widths: GlobalMut<u32>,
     /// The team of each slice.
     teams: GlobalMut<u32>,
-    /// For each block, the cost of its part's slots and steps, [`u64::MAX`] if there are too many steps, and the number of
-    /// its entries.
+    /// For each block, the cost of its part's slots and steps, [`u64::MAX`] if there are too many steps, and the
+    /// number of its entries.
     costs: GlobalMut<u64>,
 ) {
     let number = u64::from(block_idx_x()) * u64::from(parts) / u64::from(grid_dim_x());
@@ -127,6 +133,7 @@ pub unsafe fn symmetric_steps(
                 if lane_id() == number {
                     team = Team { slice: next, left: opened, start: step };
                     teams.store(part.slice + next, number);
+                    starts.store(part.slice + next, step);
                 }
                 next += 1;
             }
@@ -141,12 +148,14 @@ pub unsafe fn symmetric_steps(
         }
         cost += u64::from(active.count_ones() * SLICE_ROWS + SLOTS_OF_A_STEP);
         let (waiting, longest) = order.begin_step(active, team.slice);
+        order.number_rows(waiting, team.slice);
         order.take_all(waiting, longest, step, &mut team);
         step += 1;
     }
     // Slices without entries go behind the last.
     next += lane_id();
     while next < part.slices() {
+        starts.store(part.slice + next, 0);
         widths.store(part.slice + next, 0);
         teams.store(part.slice + next, WARPS - 1);
         next += WARP_LANES;
@@ -180,6 +189,14 @@ unsafe fn largest(mut value: u32) -> u32 {
     value
 }
 
+/// How soon an entry is taken, more than 0: first if it is late, since as many others wait for its column as the
+/// longest row has entries left, and then the more of them wait; otherwise the freer its bank is, and then the more
+/// wait. At most 1,024 wait, all rows of the teams, and at most 32 lanes are free: 11 and 6 bits.
+#[inline(always)]
+fn rank_of(waits: u32, free: u32, longest: u32) -> u32 {
+    if waits > 0 && waits + 1 >= longest { 1 << 18 | waits << 6 | free } else { 1 << 17 | free << 11 | waits }
+}
+
 /// The elements of a part's entries.
 #[derive(Clone, Copy)]
 struct Span {
@@ -210,20 +227,30 @@ struct Team {
     start: u32,
 }
 
-/// A row that takes an entry, with what has been read for it.
+/// A row that is to take an entry.
 #[derive(Clone, Copy)]
 struct Row {
     position: u32,
-    /// Its team.
-    team: u32,
     /// Its number among the rows of all teams.
     number: u32,
     /// First of its entries.
     begin: u32,
     /// Number of its entries without a step, which come first.
     left: u32,
-    /// The entry of this lane's number, of those; in the lane after those that are compared, the last.
+}
+
+/// An entry that a row may take, one for each lane.
+#[derive(Clone, Copy)]
+struct Choice {
+    /// Its number in the row.
+    number: u32,
     entry: u32,
+    /// The sum of its column, if the entry also stands for its image; otherwise 0.
+    sum: u32,
+    /// Its column's bank.
+    bank: u32,
+    /// Elements that this bank delivers already.
+    given: u32,
 }
 
 /// The part whose entries are ordered.
@@ -250,7 +277,7 @@ impl Order {
     /// Gives a slice to a team that is done with another, or had none. Returns the number of its entries.
     ///
     /// # Safety
-    /// All lanes of the warp call it, after a barrier of the warp; there is one behind it.
+    /// All lanes of the warp call it, after a barrier of the warp; it ends with one.
     #[inline(always)]
     unsafe fn open(&self, team: u32, slice: u32, done: u32, step: u32) -> u32 {
         let mut row = lane_id();
@@ -292,7 +319,7 @@ impl Order {
     /// Finds the rows that wait, the most urgent first. Returns their number, and the largest number of entries of any.
     ///
     /// # Safety
-    /// All lanes of the warp call it, after a barrier of the warp; there is one behind it.
+    /// All lanes of the warp call it, after a barrier of the warp; it ends with one.
     #[inline(always)]
     unsafe fn begin_step(&self, mut active: u32, slice: u32) -> (u32, u32) {
         let mut bank = lane_id();
@@ -326,7 +353,7 @@ impl Order {
     /// Sorts the waiting rows.
     ///
     /// # Safety
-    /// All lanes of the warp call it; there is a barrier of the warp behind it.
+    /// All lanes of the warp call it; it ends with a barrier of the warp.
     #[inline(always)]
     unsafe fn sort(&self, count: u32) {
         let size = count.next_power_of_two();
@@ -357,127 +384,187 @@ impl Order {
         }
     }
 
-    /// Lets each waiting row take an entry, if it may.
+    /// Puts the number of each waiting row among the rows of all teams in the upper half of its place.
     ///
     /// # Safety
-    /// All lanes of the warp call it, after a barrier of the warp; there is one behind it.
+    /// All lanes of the warp call it, after a barrier of the warp; it ends with one.
+    #[inline(always)]
+    unsafe fn number_rows(&self, count: u32, slice: u32) {
+        let mut first = 0;
+        while first < count {
+            let index = first + lane_id();
+            let position = if index < count { self.waiting.load(index) & 0xFFFF } else { 0 };
+            let (mut team, mut of_row) = (0, 0);
+            while team < WARPS {
+                of_row = if of_lane(slice, team) == position / SLICE_ROWS { team } else { of_row };
+                team += 1;
+            }
+            if index < count {
+                self.waiting.store(index, (of_row * SLICE_ROWS + position % SLICE_ROWS) << 16 | position);
+            }
+            first += WARP_LANES;
+        }
+        sync_warp(ALL_LANES);
+    }
+
+    /// Lets each waiting row take an entry, if it may. What a row needs from memory is read in three stages, each one
+    /// row earlier than the next, so that it arrives while other rows choose.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it, after a barrier of the warp; it ends with one.
     #[inline(always)]
     unsafe fn take_all(&self, count: u32, longest: u32, step: u32, team: &mut Team) {
-        let mut next = self.row(0, team.slice);
+        // The last row again, instead of those that do not exist.
+        let place_of = |index: u32| self.waiting.load(index.min(count - 1));
+        let mut next = self.row(place_of(0));
+        let mut next_entry = self.entry_of_lane(next);
+        let (mut second, mut third) = (self.row(place_of(1)), place_of(2));
         let mut index = 0;
         while index < count {
-            let row = next;
-            if index + 1 < count {
-                // What the next row needs from global memory is under way while this one decides.
-                next = self.row(index + 1, team.slice);
-            }
-            let (taken, entry) = self.best(row, longest, step);
+            let (row, entry) = (next, next_entry);
+            next = second;
+            next_entry = self.entry_of_lane(next);
+            second = self.row(third);
+            third = place_of(index + 3);
+            let last = of_lane(entry, LAST_LANE);
+            let (choice, is_taken, found) = self.best(row, entry, longest, step);
             // All lanes have read what is written now.
             sync_warp(ALL_LANES);
-            if taken < row.left {
-                let start = of_lane(team.start, row.team);
-                let last = of_lane(row.entry, MOST_COMPARED);
-                if lane_id() == 0 {
-                    self.left.store(row.begin + taken, last);
-                    self.take(row, entry, step, step - start);
-                }
-                team.left -= u32::from(lane_id() == row.team);
+            if is_taken {
+                self.take(row, choice, last, step);
             }
+            team.left -= u32::from(found && lane_id() == row.number / SLICE_ROWS);
             sync_warp(ALL_LANES);
             index += 1;
         }
     }
 
-    /// Reads a waiting row.
+    /// The row with this number and position.
     ///
     /// # Safety
-    /// All lanes of the warp call it; the row exists.
+    /// It is a waiting row.
     #[inline(always)]
-    unsafe fn row(&self, index: u32, slice: u32) -> Row {
-        let position = self.waiting.load(index) & 0xFFFF;
-        let team = warp_vote_ballot(ALL_LANES, slice == position / SLICE_ROWS).trailing_zeros();
-        let number = team * SLICE_ROWS + position % SLICE_ROWS;
-        let (begin, left) = (self.row_begins.load(number), self.lengths.load(number));
-        let own = if lane_id() < MOST_COMPARED { lane_id() } else { left - 1 };
-        let entry = if own < left { self.left.load(begin + own) } else { 0 };
-        Row { position, team, number, begin, left, entry }
+    unsafe fn row(&self, place: u32) -> Row {
+        let (position, number) = (place & 0xFFFF, place >> 16);
+        Row { position, number, begin: self.row_begins.load(number), left: self.lengths.load(number) }
     }
 
-    /// The first of the banks that a row's lane may use.
+    /// The entry of a row with this lane's number, if it has that many; in the last lane, its last.
+    ///
+    /// # Safety
+    /// The row has entries.
     #[inline(always)]
-    fn banks_of(&self, row: Row) -> u32 {
+    unsafe fn entry_of_lane(&self, row: Row) -> u32 {
+        let number = if lane_id() < LAST_LANE { lane_id() } else { u32::MAX };
+        self.left.load(row.begin + number.min(row.left - 1))
+    }
+
+    /// An entry of a row, with the state of its column and its bank.
+    ///
+    /// # Safety
+    /// It is an entry of the row.
+    #[inline(always)]
+    unsafe fn choice(&self, row: Row, number: u32, entry: u32) -> Choice {
+        let column = entry & 0xFFFF;
+        let has_image = column < self.part.positions && column != row.position;
+        let sum = if has_image { self.sums.load(column) } else { 0 };
+        // A row's lane and half, and then the first of the banks that it may use.
         let (lane, half) = (row.position % WARP_LANES, row.position / WARP_LANES % 2);
-        (2 * row.team + half) * WARP_LANES + (lane & !(self.banks - 1))
+        let first = (2 * (row.number / SLICE_ROWS) + half) * WARP_LANES + (lane & !(self.banks - 1));
+        let bank = first + (column & (self.banks - 1));
+        Choice { number, entry, sum, bank, given: self.given.load(bank) }
     }
 
-    /// The sum of an entry's column; that of a column of the halo never changes, and neither waits nor expects.
-    ///
-    /// # Safety
-    /// It is an entry of the part.
-    #[inline(always)]
-    unsafe fn sum(&self, column: u32) -> u32 {
-        if column < self.part.positions { self.sums.load(column) } else { 0 }
-    }
-
-    /// The number of the entry that a row takes in a step, and the entry; its number of entries if none may be taken. The
-    /// entry that most others wait for comes first, if it is late; then the bank decides, then how many wait.
+    /// The entry that a row takes in a step, in the one lane that gets `true` with it, and in the lanes of teams
+    /// whether there is one. The entry that most others wait for comes first, if it is late; then the bank decides,
+    /// then how many wait.
     ///
     /// # Safety
     /// All lanes of the warp call it, after a barrier of the warp.
     #[inline(always)]
-    unsafe fn best(&self, row: Row, longest: u32, step: u32) -> (u32, u32) {
+    unsafe fn best(&self, row: Row, entry: u32, longest: u32, step: u32) -> (Choice, bool, bool) {
+        let may_take = |choice: Choice| choice.sum >> EXPECTED_BITS != step + 1;
+        let choice = self.choice(row, lane_id(), entry);
         let mut rank = 0;
-        if lane_id() < row.left.min(MOST_COMPARED) {
-            let column = row.entry & 0xFFFF;
-            let is_own = column == row.position;
-            let sum = self.sum(column);
-            let waits = if is_own { 0 } else { sum & EXPECTED };
-            let urgent = if waits + 1 >= longest { waits } else { 0 };
-            let given = self.given.load(self.banks_of(row) + (column & (self.banks - 1)));
-            let free = 255 - given;
-            let may = is_own || sum >> EXPECTED_BITS != step + 1;
-            rank = if may { 1 + (urgent << 19 | free << EXPECTED_BITS | waits) } else { 0 };
+        if lane_id() < row.left.min(MOST_COMPARED) && may_take(choice) {
+            let (waits, free) = (choice.sum & EXPECTED, WARP_LANES - choice.given);
+            // Of equal entries, the first.
+            rank = rank_of(waits, free, longest) << 4 | (MOST_COMPARED - 1 - lane_id());
         }
-        let highest = largest(rank);
-        let first = warp_vote_ballot(ALL_LANES, rank == highest).trailing_zeros();
-        if highest > 0 {
-            return (first, of_lane(row.entry, first));
+        let mut highest = rank;
+        let mut distance = MOST_COMPARED / 2;
+        while distance > 0 {
+            highest = highest.max(warp_shuffle_xor(ALL_LANES, highest, distance, WARP_LANES).0);
+            distance /= 2;
         }
-        let mut begin = MOST_COMPARED;
-        while begin < row.left {
-            let number = begin + lane_id();
-            let (mut entry, mut may) = (0, false);
-            if number < row.left {
-                entry = self.left.load(row.begin + number);
-                let column = entry & 0xFFFF;
-                may = column == row.position || self.sum(column) >> EXPECTED_BITS != step + 1;
+        let is_taken = rank > 0 && rank == highest;
+        if row.left > MOST_COMPARED && warp_vote_ballot(ALL_LANES, is_taken) == 0 {
+            // The first of the others, some of which are in the lanes that are left.
+            let is_other = (MOST_COMPARED..row.left.min(LAST_LANE)).contains(&lane_id());
+            let may = warp_vote_ballot(ALL_LANES, is_other && may_take(choice));
+            if may == 0 && row.left > LAST_LANE {
+                return self.first(row, step);
             }
-            let may = warp_vote_ballot(ALL_LANES, may);
-            if may != 0 {
-                let lane = may.trailing_zeros();
-                return (begin + lane, of_lane(entry, lane));
-            }
-            begin += WARP_LANES;
+            return (choice, may.trailing_zeros() == lane_id(), may != 0);
         }
-        (row.left, 0)
+        (choice, is_taken, highest > 0)
     }
 
-    /// Gives an entry of a row this step, by the column of slots that it gets in its slice.
+    /// As [`best`](Self::best), the first entry that may be taken of those that no lane has read.
     ///
     /// # Safety
-    /// One lane calls it, after a barrier of the warp; there is one behind it.
+    /// As for [`best`](Self::best).
     #[inline(always)]
-    unsafe fn take(&self, row: Row, entry: u32, step: u32, in_slice: u32) {
-        let place = row.begin + row.left - 1;
-        self.left.store(place, entry);
-        self.steps.store(place, in_slice);
-        self.lengths.store(row.number, row.left - 1);
-        let column = entry & 0xFFFF;
-        if column < self.part.positions && column != row.position {
-            let expected = (self.sums.load(column) & EXPECTED) - 1;
-            self.sums.store(column, (step + 1) << EXPECTED_BITS | expected);
+    unsafe fn first(&self, row: Row, step: u32) -> (Choice, bool, bool) {
+        let mut begin = LAST_LANE;
+        loop {
+            let number = (begin + lane_id()).min(row.left - 1);
+            let choice = self.choice(row, number, self.left.load(row.begin + number));
+            let may_take = warp_vote_ballot(ALL_LANES, choice.sum >> EXPECTED_BITS != step + 1);
+            begin += WARP_LANES;
+            if may_take != 0 || begin >= row.left {
+                // The lowest of these lanes is the first with its entry.
+                return (choice, may_take.trailing_zeros() == lane_id(), may_take != 0);
+            }
         }
-        let bank = self.banks_of(row) + (column & (self.banks - 1));
-        self.given.store(bank, self.given.load(bank) + 1);
+    }
+
+    /// Gives a chosen entry this step, in place of which the row gets its last one.
+    ///
+    /// # Safety
+    /// One lane calls it, after a barrier of the warp and before the next one.
+    #[inline(always)]
+    unsafe fn take(&self, row: Row, choice: Choice, last: u32, step: u32) {
+        let place = row.begin + row.left - 1;
+        self.left.store(row.begin + choice.number, last);
+        self.left.store(place, choice.entry);
+        self.steps.store(place, step);
+        self.lengths.store(row.number, row.left - 1);
+        let column = choice.entry & 0xFFFF;
+        if column < self.part.positions && column != row.position {
+            self.sums.store(column, (step + 1) << EXPECTED_BITS | ((choice.sum & EXPECTED) - 1));
+        }
+        self.given.store(choice.bank, choice.given + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::rank_of;
+
+    #[test]
+    fn ranks_are_in_the_order_of_what_they_are_made_of() {
+        let longest = 500;
+        let choices = [0, 1, 2, 498, 499, 500, 1023, 1024].into_iter().flat_map(|waits| {
+            (1..=32).map(move |free| {
+                let is_urgent = waits + 1 >= longest;
+                ((if is_urgent { waits } else { 0 }, free, waits), rank_of(waits, free, longest))
+            })
+        });
+        let mut choices: std::vec::Vec<_> = choices.collect();
+        choices.sort_unstable();
+        assert!(choices.is_sorted_by(|(_, left), (_, right)| left < right) && choices[0].1 > 0);
     }
 }

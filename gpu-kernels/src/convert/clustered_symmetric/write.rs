@@ -11,10 +11,11 @@ use crate::clustered::{NO_ENTRY, NO_ROW, SLICE_ROWS};
 /// Writes the slots of each slice, and its rows. One block per part, one warp per slice; each lane has two rows.
 ///
 /// # Safety
-/// `entries` and `steps` are those of [`symmetric_steps`](super::steps::symmetric_steps); each part's slices are
-/// numbered anew, and in that order `slice_begins` are the sums of their widths; the matrix is the one that was
-/// arranged; the new arrays have an element for each position, and a word and two values for each lane of each column of
-/// slots; there is a block of whole warps for each part.
+/// `entries`, `steps` and `starts` are those of [`symmetric_steps`](super::steps::symmetric_steps), whose parts these
+/// are, with the `rows` and the `order` of [`symmetric_entries`](super::entries::symmetric_entries); each part's slices
+/// are numbered anew, and in that order `slice_begins` are the sums of their widths; the matrix is the one that was
+/// arranged; the new arrays have an element for each position, and a word and two values for each lane of each column
+/// of slots; there is a block of whole warps for each part.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn symmetric_write<T: GpuScalar, O: Offset>(
     /// Number of slices before each part.
@@ -27,8 +28,10 @@ pub unsafe fn symmetric_write<T: GpuScalar, O: Offset>(
     begins: Global<u64>,
     /// The entries of each position, by their columns and, in the upper half, their indices in rows.
     entries: Global<u32>,
-    /// The column of slots of each entry, from the first of its slice on.
+    /// The step of each entry.
     steps: Global<u32>,
+    /// The first step of each slice.
+    starts: Global<u32>,
     /// The new number of each slice in its part.
     new_numbers: Global<u32>,
     /// Total width of all slices before each one, in the new order.
@@ -51,6 +54,7 @@ pub unsafe fn symmetric_write<T: GpuScalar, O: Offset>(
     while slice < part.slices() {
         let number = part.slice + new_numbers.load(part.slice + slice);
         let (begin, end) = (slice_begins.load(number), slice_begins.load(number + 1));
+        let start = starts.load(part.slice + slice);
         let mut place = begin;
         while place < end {
             local_columns.store(word_of(place), NO_ENTRY << 16 | NO_ENTRY);
@@ -69,7 +73,7 @@ pub unsafe fn symmetric_write<T: GpuScalar, O: Offset>(
                 let (mut entry, end) = (begins.load(position), begins.load(position + 1));
                 while entry < end {
                     let (column, in_row) = (entries.load(entry) & 0xFFFF, entries.load(entry) >> 16);
-                    let word = word_of(begin + u64::from(steps.load(entry)));
+                    let word = word_of(begin + u64::from(steps.load(entry) - start));
                     let column = if column < part.positions {
                         new_numbers.load(part.slice + column / SLICE_ROWS) * SLICE_ROWS + column % SLICE_ROWS
                     } else {

@@ -56,7 +56,8 @@ pub(super) fn from_csr<T: Scalar, K: KernelExecutor>(
             local_columns: converted.local_columns.global_mut(),
             new_values: converted.values.global_mut(),
         };
-        // SAFETY: the matrix is valid, the parts and the widths of slices are its own, and the arrays are as long as these.
+        // SAFETY: the matrix is valid, the parts and the widths of slices are its own, and the arrays are as long as
+        // these.
         unsafe { launch(executor, Grid { blocks, threads_per_block, shared_bytes: 0 }, kernel) }
     })?;
     Ok(converted)

@@ -192,10 +192,8 @@ fn kernels_give_the_same_arrays() {
                 let executor = Emulated::new(seed);
                 let converted = by_kernels::from_csr(&executor, &matrix, size, UNLIMITED).unwrap();
                 assert!(converted == expected, "{rows} rows, {columns} columns, {size:?}");
-                assert_eq!(
-                    executor.take_launched().keys().any(|entry| entry.starts_with("clustered_from_csr")),
-                    rows > 0
-                );
+                let launched = executor.take_launched();
+                assert!(launched.keys().any(|entry| entry.starts_with("clustered_from_csr")), "{launched:?}");
             }
         }
     }

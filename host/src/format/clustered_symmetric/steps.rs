@@ -50,9 +50,6 @@ struct Active {
     place: usize,
 }
 
-/// Cost of a step, in slots: the number read while a block waits at a barrier.
-const PLACES_OF_A_STEP: usize = SLOTS_OF_A_STEP as usize;
-
 /// Warps of a part that may multiply at a time, in descending order: all, or fewer if rows share most of their columns,
 /// because most warps would then wait for others.
 pub(super) const WARPS_AT_A_TIME: [usize; 3] = [WARPS, WARPS / 2, WARPS / 4];
@@ -144,7 +141,7 @@ impl Rows {
 
 /// [`Rows::least_cost`] of this many entries.
 pub(super) fn least_cost(entries: usize, warps: usize) -> usize {
-    entries + entries.div_ceil(warps * ROWS) * PLACES_OF_A_STEP
+    entries + entries.div_ceil(warps * ROWS) * SLOTS_OF_A_STEP as usize
 }
 
 /// Lanes that shared memory serves at a time, if an element takes `element_bytes`: a power of two.
@@ -202,7 +199,7 @@ impl Assignment {
 
     /// The number of slots plus the cost of the steps.
     pub fn cost(&self) -> usize {
-        self.slots.count() + self.steps as usize * PLACES_OF_A_STEP
+        self.slots.count() + self.steps as usize * SLOTS_OF_A_STEP as usize
     }
 
     /// Forgets the last part.

@@ -1,6 +1,10 @@
 //! Conversion by kernels: the parts grow on the host, which needs the pattern alone; all else is done where the matrix
 //! is.
 
+// Miri has no lanes.
+#[cfg(all(test, not(miri)))]
+mod tests;
+
 use cuda_std::launch::Grid;
 use gpu_kernels::clustered::NO_ROW;
 use gpu_kernels::convert::clustered_symmetric::entries::{SymmetricEntries, SymmetricPositions};
@@ -27,7 +31,14 @@ use crate::memory::{Buffer, collect, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Converts `matrix`. Takes up to 24 bytes per entry while it runs, and the pattern in host memory.
+/// With fewer parts than this, most of a GPU is idle while each orders its entries, and the host is faster.
+const FEWEST_PARTS: usize = 32;
+
+/// So few entries that this does not matter.
+const FEW_ENTRIES: usize = 1 << 17;
+
+/// Converts `matrix`. Besides both formats, takes up to 12 bytes per entry, 16 per column of a part and 32 per position
+/// while it runs, and in host memory the pattern.
 ///
 /// # Errors
 /// As for [`ClusteredSymmetric::try_from_csr`], and when the device fails.
@@ -81,8 +92,10 @@ struct Stored<K: KernelExecutor> {
 struct Steps<K: KernelExecutor> {
     /// The entries of each row, the last first.
     entries: Array<K, u32>,
-    /// Step of each entry, from the first of its slice on.
+    /// Step of each entry.
     steps: Array<K, u32>,
+    /// First step of each slice.
+    starts: Array<K, u32>,
     /// Width of each slice.
     widths: Array<K, u32>,
     /// Warp of each slice.
@@ -90,7 +103,7 @@ struct Steps<K: KernelExecutor> {
 }
 
 /// The slices in the order of their warps.
-struct Slices {
+struct NewOrder {
     /// New number of each slice in its part.
     new_numbers: Vec<u32>,
     /// Number of slices before each warp of all parts.
@@ -99,7 +112,7 @@ struct Slices {
     slice_begins: Vec<u64>,
 }
 
-impl Slices {
+impl NewOrder {
     /// The slices of these parts, by the width and the warp of each.
     ///
     /// # Errors
@@ -128,13 +141,14 @@ impl Slices {
 }
 
 impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
-    /// Uploads the parts; returns `None` if they are too large for the kernels.
+    /// Uploads the parts; returns `None` if they are too large for the kernels, or too few.
     fn new(executor: &'a K, matrix: &'a Csr<T, K::Memory>, mut parts: Parts) -> Result<Option<Self>, Error> {
         let positions = parts.part_begins.windows(2).map(|slices| (slices[1] - slices[0]) as usize * ROWS);
         let shared = 4 * positions.max().unwrap_or(0) + SHARED_BYTES as usize;
         let fits = executor.device().shared_bytes.is_none_or(|most| shared <= most as usize);
         // Positions have 32 bits, and keys 16 for the part.
-        if !fits || parts.count() >= 1 << 16 || parts.row_numbers.len() >= 1 << 32 {
+        let would_wait = parts.count() < FEWEST_PARTS && matrix.nnz() > FEW_ENTRIES;
+        if !fits || would_wait || parts.count() >= 1 << 16 || parts.row_numbers.len() >= 1 << 32 {
             return Ok(None);
         }
         let mut pieces = with_capacity(parts.count())?;
@@ -173,7 +187,8 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
         let Some(steps) = self.steps(&begins, &entries)? else { return Ok(None) };
         drop(entries);
         let (widths, warps) = (executor.download(&steps.widths)?, executor.download(&steps.warps)?);
-        let Slices { new_numbers, warp_begins, slice_begins } = Slices::new(&self.parts.part_begins, &widths, &warps)?;
+        let NewOrder { new_numbers, warp_begins, slice_begins } =
+            NewOrder::new(&self.parts.part_begins, &widths, &warps)?;
         let places = slice_begins.last().copied().unwrap_or(0) as usize;
         let words = places * WARP_LANES;
         let (parts, slices) = (self.parts.count(), widths.len());
@@ -203,6 +218,7 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
                 begins: begins.global(),
                 entries: steps.entries.global(),
                 steps: steps.steps.global(),
+                starts: steps.starts.global(),
                 new_numbers: new_numbers.global(),
                 slice_begins: converted.slice_begins.global(),
                 row_offsets: offsets.global(),
@@ -280,7 +296,8 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
             new_positions: new_positions.global_mut(),
             lengths: lengths.global_mut(),
         };
-        // SAFETY: all arrays have an element for each position, and the keys of a part are between those of its neighbours.
+        // SAFETY: all arrays have an element for each position, and the keys of a part are between those of its
+        // neighbours.
         unsafe { launch(executor, self.blocks(), kernel) }?;
         let scan = Scan::new(executor, &lengths)?;
         let begins: Array<K, u64> = scan.offsets_of(1)?;
@@ -305,8 +322,8 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
         Ok(Stored { order, begins, entries, halo_begins, halo_columns })
     }
 
-    /// Returns, of the columns that need an element of their own, the number before each column of a part and before each
-    /// part, and these columns.
+    /// Returns, of the columns that need an element of their own, the number before each column of a part and before
+    /// each part, and these columns.
     #[allow(clippy::type_complexity, reason = "three arrays")]
     fn halo(&self, needed: Array<K, u32>) -> Result<(Array<K, u64>, Array<K, u64>, Array<K, u32>), Error> {
         let Self { executor, ref column_begins, ref column_numbers, .. } = *self;
@@ -336,10 +353,11 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
         let mut result: Steps<K> = Steps {
             entries: executor.unwritten(entries.len())?,
             steps: executor.unwritten(entries.len())?,
+            starts: executor.unwritten(slices)?,
             widths: executor.unwritten(slices)?,
             warps: executor.unwritten(slices)?,
         };
-        let mut run = |blocks: usize, warps: usize| -> Result<Vec<u64>, Error> {
+        let mut run = |blocks: usize, warps: usize| -> Result<Option<Vec<u64>>, Error> {
             let mut costs: Array<K, u64> = executor.unwritten(2 * blocks)?;
             let kernel = SymmetricSteps {
                 parts: parts as u32,
@@ -350,157 +368,36 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
                 entries: entries.global(),
                 left: result.entries.global_mut(),
                 steps: result.steps.global_mut(),
+                starts: result.starts.global_mut(),
                 widths: result.widths.global_mut(),
                 teams: result.warps.global_mut(),
                 costs: costs.global_mut(),
             };
-            // SAFETY: the entries are those of the parts, and the arrays as long as the kernel asks for; a block has the
-            // shared memory for its part.
+            // SAFETY: the entries are those of the parts, and the arrays as long as the kernel asks for; a block has
+            // the shared memory for its part.
             unsafe { launch(executor, self.warps(blocks, SHARED_BYTES), kernel) }?;
-            executor.download(&costs)
+            Ok(Some(executor.download(&costs)?).filter(|costs| !costs.contains(&u64::MAX)))
         };
         // The same trials as on the host, except that the first is for all parts: mostly it is the only one.
         let tried = parts.min(MOST_TRIED);
-        let costs = run(parts, WARPS)?;
+        let Some(costs) = run(parts, WARPS)? else { return Ok(None) };
         let sample = |which: usize| collect((0..tried).map(|number| costs[2 * (number * parts / tried) + which]));
-        let counts = sample(1)?;
-        let mut failed = costs.contains(&u64::MAX);
-        let (mut least, mut cheapest, mut latest) =
-            (sample(0)?.into_iter().fold(0, u64::saturating_add), WARPS, (parts, WARPS));
+        let (first, counts) = (sample(0)?, sample(1)?);
+        let (mut least, mut cheapest, mut latest) = (first.iter().sum::<u64>(), WARPS, (parts, WARPS));
         for &warps in &WARPS_AT_A_TIME[1..] {
-            if failed || counts.iter().map(|&count| least_cost(count as usize, warps) as u64).sum::<u64>() >= least {
+            if counts.iter().map(|&count| least_cost(count as usize, warps) as u64).sum::<u64>() >= least {
                 break;
             }
             latest = (tried, warps);
-            let costs = run(tried, warps)?;
-            failed = costs.contains(&u64::MAX);
-            let cost = costs.iter().step_by(2).fold(0, |sum: u64, &cost| sum.saturating_add(cost));
+            let Some(costs) = run(tried, warps)? else { return Ok(None) };
+            let cost = costs.iter().step_by(2).sum();
             if cost < least {
                 (least, cheapest) = (cost, warps);
             }
         }
-        if !failed && latest != (parts, cheapest) {
-            failed = run(parts, cheapest)?.contains(&u64::MAX);
-        }
-        if failed {
+        if latest != (parts, cheapest) && run(parts, cheapest)?.is_none() {
             return Ok(None);
         }
         Ok(Some(result))
-    }
-}
-
-#[cfg(test)]
-#[cfg_attr(miri, ignore = "Miri has no lanes")]
-mod tests {
-    use super::*;
-    use crate::complex::Complex;
-    use crate::executor::Emulated;
-    use crate::format::Matrix;
-
-    const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
-
-    /// A square matrix: row i has the columns that `neighbours` gives it, as far as they exist, and of those the entry in
-    /// column j has the value for (i, j).
-    fn matrix<T: Scalar>(
-        rows: usize,
-        neighbours: impl Fn(usize) -> Vec<usize>,
-        value: impl Fn(usize, usize) -> T,
-    ) -> Csr<T> {
-        let (mut of_rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for row in 0..rows {
-            let mut neighbours = neighbours(row);
-            neighbours.sort_unstable();
-            neighbours.dedup();
-            for column in neighbours.into_iter().filter(|&column| column < rows) {
-                of_rows.push(row as u32);
-                columns.push(column as u32);
-                values.push(value(row, column));
-            }
-        }
-        Csr::try_from_triplets(rows, rows, &of_rows, &columns, &values).unwrap()
-    }
-
-    /// A number that looks random.
-    fn mixed(number: usize) -> usize {
-        (number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) ^ number
-    }
-
-    /// Checks that the kernels give the same arrays as the host, under several schedules, and returns how often they
-    /// ordered the entries of parts.
-    fn check<T: Scalar>(name: &str, matrix: &Csr<T>, size: PartSize) -> u64 {
-        let expected = ClusteredSymmetric::try_from_csr(matrix, size, UNLIMITED).unwrap();
-        let mut runs = 0;
-        for seed in 0..3 {
-            let executor = Emulated::new(seed);
-            let converted = from_csr(&executor, matrix.clone().upload(&executor).unwrap(), size, UNLIMITED).unwrap();
-            let launched = executor.take_launched();
-            assert!(launched.keys().any(|entry| entry.starts_with("symmetric_write")), "{name}: {launched:?}");
-            runs = launched["symmetric_steps"];
-            assert!(Matrix::ClusteredSymmetric(converted) == Matrix::ClusteredSymmetric(expected.clone()), "{name}");
-        }
-        runs
-    }
-
-    /// Whether two rows are within a distance in a ring in which some are far apart.
-    fn near(rows: usize, reach: usize) -> impl Fn(usize) -> Vec<usize> {
-        move |row| (0..=2 * reach).map(|step| (row + rows + step - reach) % rows).collect()
-    }
-
-    fn symmetric(row: usize, column: usize) -> f64 {
-        (row.min(column) * 10_000 + row.max(column)) as f64
-    }
-
-    const ONE: PartSize = PartSize { parts: 1, kilobytes: 112 };
-    const MANY: PartSize = PartSize { parts: 1 << 20, kilobytes: 16 };
-
-    #[test]
-    fn kernels_give_the_same_arrays() {
-        // Rows of all lengths, rows without entries, and pairs that differ.
-        let neighbours = |row: usize| {
-            let reach = mixed(row) % 24;
-            let of_row = (0..reach).map(|step| row.saturating_sub(step * step % 90));
-            of_row.chain((0..mixed(row + 7) % 9).map(|step| row + step)).collect()
-        };
-        let value = |row, column| if (row + column) % 7 == 0 { row as f64 } else { symmetric(row, column) };
-        check("uneven", &matrix(900, |row| if row % 11 == 0 { vec![] } else { neighbours(row) }, value), ONE);
-        for size in [ONE, MANY] {
-            check("ring", &matrix(700, near(700, 3), symmetric), size);
-            check("of 32 bits", &matrix(500, near(500, 9), |row, column| symmetric(row, column) as f32), size);
-            let complex =
-                |row, column| Complex { re: symmetric(row, column), im: if row < column { 0.0 } else { -0.0 } };
-            check("complex", &matrix(300, near(300, 2), complex), size);
-            check("not a number", &matrix(300, near(300, 2), |_, _| f64::NAN), size);
-        }
-    }
-
-    #[test]
-    fn rows_that_share_columns_have_fewer_warps() {
-        // Blocks of rows with the same columns: most of 16 warps would wait.
-        let neighbours = |row: usize| (row / 80 * 80..row / 80 * 80 + 80).collect();
-        let runs = check("blocks", &matrix(640, neighbours, symmetric), ONE);
-        assert!(runs > 1, "{runs}");
-        assert_eq!(check("ring", &matrix(3000, near(3000, 2), symmetric), ONE), 1);
-    }
-
-    #[test]
-    fn a_row_with_many_entries_finds_one_that_is_free() {
-        let neighbours = |row: usize| if row < 3 { (0..400).collect() } else { vec![0, 1, 2, row] };
-        check("arrows", &matrix(400, neighbours, symmetric), ONE);
-    }
-
-    #[test]
-    fn what_kernels_do_not_convert_is_converted_on_the_host() {
-        let executor = Emulated::new(1);
-        let unsorted = Csr::try_new(2, 2, vec![0u32, 3, 4], vec![1, 0, 1, 0], vec![1.0, 2.0, 3.0, 4.0]).unwrap();
-        let rectangular = Csr::try_from_triplets(2, 3, &[0, 1], &[1, 0], &[5.0, 5.0]).unwrap();
-        // Each row's column needs an element, for no entry has an image.
-        let other = matrix(600, near(600, 3), |row, column| (row * 10_000 + column) as f64);
-        let size = PartSize { parts: 1 << 20, kilobytes: 4 };
-        for matrix in [unsorted, rectangular, other] {
-            let expected = ClusteredSymmetric::try_from_csr(&matrix, size, UNLIMITED).unwrap();
-            let converted = from_csr(&executor, matrix, size, UNLIMITED).unwrap();
-            assert!(Matrix::ClusteredSymmetric(converted) == Matrix::ClusteredSymmetric(expected));
-            assert!(!executor.take_launched().keys().any(|entry| entry.starts_with("symmetric_write")));
-        }
     }
 }
