@@ -13,8 +13,9 @@ use warp_spmv::{Complex, Format, Plan, Real, Scalar};
 
 use self::others::{add_with_sum, analyse, estimate, look_at_numbers, mix, precondition, refine_once, run_others};
 use self::products::{
-    convert_long_row, convert_otherwise, matrices, multiply_all, multiply_blocks, multiply_few_and_many_rows,
-    multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_sparse, multiply_transposes, multiply_wide,
+    convert_long_row, convert_otherwise, convert_pairs, matrices, multiply_all, multiply_blocks,
+    multiply_few_and_many_rows, multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_sparse,
+    multiply_transposes, multiply_wide,
 };
 use crate::scenarios::Numbers;
 use crate::scenarios::multigrid::{check_levels, check_transposes_there};
@@ -99,6 +100,7 @@ fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Result
             }
         }
         convert_long_row::<T>(emulator);
+        convert_pairs::<T>(emulator);
         multiply_blocks::<T>(emulator);
         multiply_few_and_many_rows::<T>(emulator);
         multiply_few_and_many_tiles::<T>(emulator);

@@ -168,6 +168,25 @@ pub fn convert_otherwise<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) {
     assert!(converted == Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap());
 }
 
+/// Converts a symmetric matrix to the format that stores pairs once, in one part and in several.
+pub fn convert_pairs<T: Scalar>(executor: &Emulated) {
+    let near = |row: u32| [0, 1, 2, 30].into_iter().flat_map(move |step| [row.wrapping_sub(step), row + step]);
+    let places = || (0..150).flat_map(|row| near(row).filter(|&column| column < 150).map(move |column| (row, column)));
+    let mut places: Vec<(u32, u32)> = places().collect();
+    places.sort_unstable();
+    places.dedup();
+    let (rows, columns): (Vec<u32>, Vec<u32>) = places.iter().copied().unzip();
+    let values: Vec<T> = places.iter().map(|&(i, j)| factor(f64::from(1000 * i.min(j) + i.max(j)))).collect();
+    let matrix = Csr::try_from_triplets(150, 150, &rows, &columns, &values).unwrap();
+    for name in ["clustered-symmetric", "clustered-symmetric:kilobytes=2"] {
+        let format: Format = name.parse().unwrap();
+        let expected = Matrix::try_from_csr(matrix.clone(), format, UNLIMITED).unwrap();
+        for matrix in [with_wide_offsets(&matrix), matrix.clone()] {
+            assert!(matrix.convert(executor, format, UNLIMITED).unwrap() == expected, "{name}");
+        }
+    }
+}
+
 /// Converts a row so long that its blocks are found by another algorithm.
 pub fn convert_long_row<T: Scalar>(executor: &Emulated) {
     let matrix = with_rows::<T>(3000, &[1100, 3], &mut Numbers::new(27));
