@@ -6,6 +6,7 @@
 //! A *position* is the index of a row among those of all parts; each part has whole slices of them. At first its rows
 //! ascend, with [`NO_ROW`](crate::clustered::NO_ROW) behind them; then the longest come first.
 
+pub mod choices;
 pub mod entries;
 pub mod halves;
 pub mod pairs;

@@ -2,7 +2,8 @@
 //! the same step add to the same element of y.
 
 use gpu_kernels::clustered_symmetric::WARPS as WARPS_OF_BLOCK;
-use gpu_kernels::convert::clustered_symmetric::steps::{MOST_COMPARED as COMPARED, SLOTS_OF_A_STEP};
+use gpu_kernels::convert::clustered_symmetric::choices::MOST_COMPARED as COMPARED;
+use gpu_kernels::convert::clustered_symmetric::steps::SLOTS_OF_A_STEP;
 
 use super::slots::{Assigned, Entry, Slots};
 use crate::error::Error;
