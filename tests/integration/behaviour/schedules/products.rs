@@ -178,7 +178,9 @@ pub fn convert_pairs<T: Scalar>(executor: &Emulated) {
     let (rows, columns): (Vec<u32>, Vec<u32>) = places.iter().copied().unzip();
     let values: Vec<T> = places.iter().map(|&(i, j)| factor(f64::from(1000 * i.min(j) + i.max(j)))).collect();
     let matrix = Csr::try_from_triplets(150, 150, &rows, &columns, &values).unwrap();
-    for name in ["clustered-symmetric", "clustered-symmetric:kilobytes=2"] {
+    // 256 elements: one slice, and 128 columns besides.
+    let small = format!("clustered-symmetric:kilobytes={}", size_of::<T>() / 4);
+    for name in ["clustered-symmetric", &small] {
         let format: Format = name.parse().unwrap();
         let expected = Matrix::try_from_csr(matrix.clone(), format, UNLIMITED).unwrap();
         for matrix in [with_wide_offsets(&matrix), matrix.clone()] {
