@@ -20,13 +20,13 @@ use cuda_std::warp::WARP_LANES;
 use crate::clustered::SLICE_ROWS;
 
 /// In place of the row of a part to which a column belongs: it belongs to none.
-const NO_OWNER: u32 = 0xFFFF;
+pub const NO_OWNER: u32 = 0xFFFF;
 
 /// In place of the index of an entry's image: the entry has none.
-const NO_IMAGE: u32 = u32::MAX;
+pub const NO_IMAGE: u32 = u32::MAX;
 
 /// In place of the index of an entry's image: the image is stored for both.
-const DROPPED: u32 = u32::MAX - 1;
+pub const DROPPED: u32 = u32::MAX - 1;
 
 /// The positions of a part.
 #[derive(Clone, Copy)]
