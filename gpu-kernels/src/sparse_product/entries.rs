@@ -16,14 +16,14 @@ const AHEAD: u32 = 4;
 
 /// A row of B times an entry of A.
 #[derive(Clone, Copy)]
-struct Products<T, O> {
-    factor: T,
-    begin: O,
-    end: O,
+pub(super) struct Products<T, O> {
+    pub factor: T,
+    pub begin: O,
+    pub end: O,
 }
 
-/// A column of B, or [`EMPTY`] if the thread has none, and its value.
-type Entry<T> = (u32, T);
+/// A column of a matrix, or [`EMPTY`] if the thread has none, and its value.
+pub(super) type Entry<T> = (u32, T);
 
 /// The entries of both matrices.
 #[derive(Clone, Copy)]
@@ -41,16 +41,29 @@ impl<T: GpuScalar, O: Offset> Entries<T, O> {
     /// # Safety
     /// A has all entries before `end`.
     #[inline(always)]
-    unsafe fn products_of(self, entry: O, end: O) -> Products<T, O> {
-        if entry >= end {
-            return Products { factor: T::ZERO, begin: O::from(0), end: O::from(0) };
+    pub unsafe fn products_of(self, entry: O, end: O) -> Products<T, O> {
+        self.products_with(self.left_entry(entry, end))
+    }
+
+    /// An entry of A; none if it is not before `end`.
+    ///
+    /// # Safety
+    /// A has all entries before `end`.
+    #[inline(always)]
+    pub unsafe fn left_entry(self, place: O, end: O) -> Entry<T> {
+        if place < end { (self.left_columns.load(place), self.left_values.load(place)) } else { (EMPTY, T::ZERO) }
+    }
+
+    /// The products of an entry of A, if there is one.
+    ///
+    /// # Safety
+    /// B has the row.
+    #[inline(always)]
+    pub unsafe fn products_with(self, (inner, factor): Entry<T>) -> Products<T, O> {
+        if inner == EMPTY {
+            return Products { factor, begin: O::from(0), end: O::from(0) };
         }
-        let inner = self.left_columns.load(entry);
-        Products {
-            factor: self.left_values.load(entry),
-            begin: self.right_offsets.load(inner),
-            end: self.right_offsets.load(inner + 1),
-        }
+        Products { factor, begin: self.right_offsets.load(inner), end: self.right_offsets.load(inner + 1) }
     }
 
     /// An entry of B; none if it is not before `end`.
@@ -58,7 +71,7 @@ impl<T: GpuScalar, O: Offset> Entries<T, O> {
     /// # Safety
     /// B has all entries before `end`.
     #[inline(always)]
-    unsafe fn entry(self, place: O, end: O) -> Entry<T> {
+    pub unsafe fn entry(self, place: O, end: O) -> Entry<T> {
         if place < end { (self.right_columns.load(place), self.right_values.load(place)) } else { (EMPTY, T::ZERO) }
     }
 

@@ -10,6 +10,7 @@
 
 pub mod classes;
 mod entries;
+pub mod lane_rows;
 pub mod listed;
 pub mod long_rows;
 pub mod long_values;

@@ -108,11 +108,12 @@ pub unsafe fn product_rows<T: GpuScalar, O: Offset>(
     }
 }
 
-/// Copies rows from where [`product_rows`] wrote them, `stride` apart, to their places in the product.
+/// Copies rows from where [`product_rows`] or [`product_lane_rows`](super::lane_rows::product_lane_rows) wrote them,
+/// `stride` apart, to their places in the product; not those with more than `stride` entries.
 ///
 /// # Safety
 /// `rows` are `count` rows of the product, whose `offsets` are those of a valid matrix with `columns` and `values`;
-/// each has at most `stride` entries, for which `from_columns` and `from_values` have elements. `lanes` is a power of
+/// `from_columns` and `from_values` have `stride` elements for each. `lanes` is a power of
 /// two up to 32; blocks are made of whole warps.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_compact<T: GpuScalar, O: Offset>(
@@ -141,7 +142,7 @@ pub unsafe fn product_compact<T: GpuScalar, O: Offset>(
         let row = rows.load(number);
         let begin = offsets.load(row);
         let length = (offsets.load(row + 1) - begin).widen() as u32;
-        let mut place = team.lane;
+        let mut place = if length <= stride { team.lane } else { length };
         while place < length {
             let from = number * stride + place;
             let (column, value) = (from_columns.load_streaming(from), from_values.load_streaming(from));

@@ -17,6 +17,13 @@ pub(super) fn array_of_team<T: SharedValue>(team: Team, apart: u32, before: u32)
     dynamic(begin + team.in_block() * apart * size_of::<T>() as u32)
 }
 
+/// The slot at which the search for a column begins, of `count` slots, a power of two. Fibonacci hashing: consecutive
+/// columns are far apart.
+#[inline(always)]
+pub(super) fn first_slot(column: u32, count: u32) -> u32 {
+    column.wrapping_mul(0x9e37_79b9) >> (count.leading_zeros() + 1)
+}
+
 /// The slots of a team's hash table, one of which stays empty.
 #[derive(Clone, Copy)]
 pub(super) struct Table {
@@ -46,12 +53,6 @@ impl Table {
         }
     }
 
-    /// The slot at which the search for a column begins. Fibonacci hashing: consecutive columns are far apart.
-    #[inline(always)]
-    fn first_slot(self, column: u32) -> u32 {
-        column.wrapping_mul(0x9e37_79b9) >> (self.count.leading_zeros() + 1)
-    }
-
     /// Returns the slot of a column, which is inserted if the table lacks it, and whether it was. `most_are_there`
     /// affects only speed: if most columns are already present, it reads before it writes.
     ///
@@ -60,7 +61,7 @@ impl Table {
     /// threads do nothing else with them.
     #[inline(always)]
     pub unsafe fn insert(self, column: u32, most_are_there: bool) -> (u32, bool) {
-        let mut slot = self.first_slot(column);
+        let mut slot = first_slot(column, self.count);
         loop {
             let mut before = if most_are_there { self.slots.peek(slot) } else { EMPTY };
             if before == EMPTY {
@@ -82,7 +83,7 @@ impl Table {
     /// The table has an empty slot, and the team has passed a barrier since its columns were inserted.
     #[inline(always)]
     pub unsafe fn find(self, column: u32) -> Option<u32> {
-        let mut slot = self.first_slot(column);
+        let mut slot = first_slot(column, self.count);
         loop {
             let there = self.slots.load(slot);
             if there == column {

@@ -5,42 +5,34 @@
 //! number of slots is a power of two given by the class.
 //!
 //! Rows of the smallest classes are computed at once, in an array where each has room for the most columns that its
-//! class allows, and so are those of the largest classes, whose products are [listed](super::listed). The entries of
-//! the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
+//! class allows, and so are those of the largest classes, whose products are [listed](super::listed). Where a class has
+//! rows for all lanes of the device, each is computed by [one](super::lanes), in room for about as many columns as some of them
+//! have. The entries of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
 //! classified by their own lengths and computed there. Rows that fit into no table, and long ones if B does not have
 //! too many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
 //! together. Only the number of entries, the numbers of rows per class and the lengths of lists are copied to the host.
 
-use cuda_std::launch::Grid;
 use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, ProductClasses, most_products};
-use gpu_kernels::sparse_product::long_rows::{ProductLongColumns, ProductLongLengths};
-use gpu_kernels::sparse_product::pattern::{ProductColumns, ProductLengths};
 use gpu_kernels::sparse_product::rows::{ProductCompact, ProductRows};
 
-use super::classes::{MOST_THREADS, Tables};
+use super::classes::Tables;
+use super::lanes::LanesOfClasses;
 use super::listed::{Listed, around, first_listed, first_of, most_bytes_of_rows};
 use super::order::{Order, by_class, by_length};
-use super::sides::{SLOTS_OF_WARP, Sides, grid_with_words};
-use super::workspace::{LAST_SMALL_CLASS, Limits, bytes_of_row};
+use super::patterns::HUGE_CLASS;
+use super::sides::Sides;
+use super::workspace::{LAST_SMALL_CLASS, Limits, bytes_of_entry};
 use crate::convert::primitives::{Array, Scan, launch, queue_columns_ascend};
 use crate::convert::radix::{Sorted, count_up};
 use crate::convert::wide::wide;
-use crate::device::with_shared_for_each_warp;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Element, with_capacity};
 use crate::real::Scalar;
-
-/// Number of columns of C up to which a block takes a row by bits even if a table would hold it: it scans the bits of
-/// all columns, which is faster than sorting until there are many columns.
-const MOST_COLUMNS_OF_BITS: u32 = 1 << 19;
-
-/// The class from which on rows are so long that each is given a block of the maximum size.
-const HUGE_CLASS: u32 = 16;
 
 /// Maximum number of columns in the arrays for the rows of a class: kernels index them with 32 bits.
 const MOST_TEMPORARY_COLUMNS: u64 = 1 << 31;
@@ -97,10 +89,12 @@ struct Begun<T: Scalar, K: KernelExecutor> {
     lengths: Array<K, u32>,
     /// The rows by number of products.
     order: Order<K::Memory>,
-    /// The largest class whose rows are computed.
-    last_computed: u32,
+    /// The first class of rows that were listed or counted, whatever `computed` has.
+    first_listed: u32,
     /// The computed rows.
     computed: Vec<Computed<T, K>>,
+    /// The rows of these classes that have more entries than expected, by length.
+    too_long: Vec<Order<K::Memory>>,
     /// The listed rows, in their order.
     listed: Vec<Listed<T, K>>,
 }
@@ -109,54 +103,95 @@ impl<T: Scalar, K: KernelExecutor> Begun<T, K> {
     /// Frees the memory of the computed rows, whose lengths stay valid: they are computed again.
     fn forget_all(&mut self) {
         self.computed.clear();
+        self.too_long.clear();
         self.listed.clear();
-        self.last_computed = FIRST_CLASS - 1;
+    }
+
+    /// Ranges of the order that were counted only.
+    fn counted(&self) -> Result<Vec<(u32, u32)>, Error> {
+        let mut counted = with_capacity(CLASSES as usize + 2)?;
+        counted.extend(around(&self.listed, self.order.above(self.first_listed - 1)));
+        for class in (FIRST_CLASS..self.first_listed).rev() {
+            let (begin, end) = (self.order.above(class), self.order.above(class - 1));
+            if begin == end || self.computed.iter().any(|computed| computed.class == class) {
+                continue;
+            }
+            match counted.last_mut() {
+                Some((_, last)) if *last == begin => *last = end,
+                _ => counted.push((begin, end)),
+            }
+        }
+        Ok(counted)
     }
 }
 
-/// The rows of a class, in the order of their numbers, each with room for [`most_products`].
+/// The rows of a class, in the order of their numbers, each with room for `most` entries.
 struct Computed<T: Scalar, K: KernelExecutor> {
     class: u32,
+    most: u32,
     columns: Array<K, u32>,
     values: Array<K, T>,
 }
 
 impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
-    /// Computes the rows of few products, as far as they fit, and counts the entries of the others.
-    fn begin(&self, Limits { most_temporary, first_listed }: Limits) -> Result<Begun<T, K>, Error> {
+    /// Computes rows of few products, and of few entries, as far as they fit, and counts the entries of the others.
+    fn begin(&self, limits: Limits) -> Result<Begun<T, K>, Error> {
         let executor = self.executor;
         let mut lengths = executor.zeros(self.rows as usize)?;
         let order = self.by_products()?;
-        let first_listed = first_listed.unwrap_or_else(|| first_of(&order, executor.device()));
-        let (listed, bytes) = self.list_rows(&order, first_listed, most_temporary, lengths.global_mut())?;
-        let mut last_computed = self.last_computed(&order, most_temporary.saturating_sub(bytes));
-        let mut computed = with_capacity(LAST_SMALL_CLASS as usize)?;
+        let first_listed = limits.first_listed.unwrap_or_else(|| first_of(&order, executor.device()));
+        let (listed, bytes) = self.list_rows(&order, first_listed, limits.most_temporary, lengths.global_mut())?;
+        let lanes = self.lanes_of_classes(&order, first_listed, &mut lengths)?;
+        let mut most_bytes = limits.most_temporary.saturating_sub(bytes);
+        // The smaller classes come first, whose rows take less memory.
+        let mut fits = [false; CLASSES as usize];
+        for class in FIRST_CLASS..first_listed {
+            let Some(most) = self.most_of_class(class, &lanes) else { continue };
+            let columns = u64::from(order.count(class)) * u64::from(most);
+            let own_bytes = columns * bytes_of_entry::<T>();
+            if own_bytes > most_bytes || columns > MOST_TEMPORARY_COLUMNS {
+                break;
+            }
+            most_bytes -= own_bytes;
+            fits[class as usize] = true;
+        }
+        let mut too_long = executor.zeros::<u32>(CLASSES as usize)?;
+        let mut computed = with_capacity(CLASSES as usize)?;
         let last_table = self.tables_of_patterns().last_class(executor.device());
         // The rows of the classes from the first listed one on are done, listed or counted.
         let done = order.above(first_listed - 1);
         order.for_each_after(done, last_table.max(HUGE_CLASS - 1), |class, count, rows| {
-            if class > last_computed {
-                return self.count(class, (count, rows), lengths.global_mut());
-            }
-            let room = count as usize * most_products(class) as usize;
+            let most = self.most_of_class(class, &lanes).filter(|_| fits[class as usize]);
+            let Some(most) = most else { return self.count(class, (count, rows), lengths.global_mut()) };
+            let room = count as usize * most as usize;
             let arrays = executor.unwritten(room).and_then(|columns| Ok((columns, executor.unwritten(room)?)));
             let (mut columns, mut values) = match arrays {
                 Err(Error::OutOfMemory { .. }) => {
-                    // Rows computed so far are of larger classes; their lengths stay valid.
+                    // The lengths of the rows computed so far stay valid, if they are not too long.
                     computed.clear();
-                    last_computed = class - 1;
                     return self.count(class, (count, rows), lengths.global_mut());
                 }
                 arrays => arrays?,
             };
             let to = (columns.global_mut(), values.global_mut());
-            // SAFETY: the rows have at most as many columns as the class allows, there is room for them, and their places
-            // fit 32 bits.
-            unsafe { self.compute_rows(class, (count, rows), None, to, lengths.global_mut()) }?;
-            computed.push(Computed { class, columns, values });
+            match &lanes[class as usize] {
+                Some(lanes) => {
+                    let flag = too_long.global_mut().after(class as usize);
+                    // SAFETY: there is room for as many columns of each row, a length for each, and a flag.
+                    unsafe { self.compute_by_lanes(lanes, (count, rows), to, lengths.global_mut(), flag) }?;
+                }
+                // SAFETY: the rows have at most as many columns as the class allows, there is room for them, and their
+                // places fit 32 bits.
+                None => unsafe { self.compute_rows(class, (count, rows), None, to, lengths.global_mut()) }?,
+            }
+            computed.push(Computed { class, most, columns, values });
             Ok(())
         })?;
-        Ok(Begun { lengths, order, last_computed, computed, listed })
+        let too_long = match lanes.iter().any(Option::is_some) {
+            true => self.count_too_long(&order, &too_long, &mut lengths)?,
+            false => Vec::new(),
+        };
+        Ok(Begun { lengths, order, first_listed, computed, too_long, listed })
     }
 
     /// Lists the products of rows of the classes from `first` on, as far as the entries fit in `most_bytes`, and counts the
@@ -191,19 +226,21 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     /// Writes all rows, with their columns in ascending order.
     fn finish(
         &self,
-        Begun { mut lengths, order, last_computed, computed, listed }: Begun<T, K>,
+        begun: Begun<T, K>,
         offsets: Global<O>,
         columns: &mut Array<K, u32>,
         values: &mut Array<K, T>,
     ) -> Result<(), Error> {
         let (executor, device) = (self.executor, self.executor.device());
-        order.for_each(last_computed, |class, count, rows| {
-            let Some(from) = computed.iter().find(|computed| computed.class == class) else { return Ok(()) };
+        let counted = begun.counted()?;
+        let Begun { mut lengths, order, computed, too_long, listed, .. } = begun;
+        for from in computed {
+            let count = order.count(from.class);
             let kernel = ProductCompact {
                 count,
-                lanes: ((1_u32 << class) / 4).min(WARP_LANES),
-                stride: most_products(class),
-                rows,
+                lanes: (from.most.next_power_of_two() / 4).min(WARP_LANES),
+                stride: from.most,
+                rows: order.rows_after(order.above(from.class)),
                 offsets,
                 from_columns: from.columns.global(),
                 from_values: from.values.global(),
@@ -211,21 +248,25 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
                 values: values.global_mut(),
             };
             let grid = device.uneven_grid(u64::from(count) * u64::from(kernel.lanes));
-            // SAFETY: the rows of the class were computed in this order and with this stride, and the offsets are the
-            // sums of the rows' lengths.
-            unsafe { launch(executor, grid, kernel) }
-        })?;
-        drop(computed);
+            // SAFETY: the rows of the class were computed in this order and with this stride, unless they are longer, and the
+            // offsets are the sums of the rows' lengths.
+            unsafe { launch(executor, grid, kernel) }?;
+        }
         for listed in &listed {
             let to = (columns.global_mut(), values.global_mut());
             // SAFETY: these rows were listed, and the offsets are the sums of the rows' lengths.
             unsafe { self.place(listed, order.rows_after(listed.batch.begin), offsets, to) }?;
         }
-        let counted = around(&listed, order.above(last_computed));
         drop(listed);
         for (begin, end) in counted {
             // SAFETY: the order has these rows, and there is a length for each row.
             let order = unsafe { by_length(executor, (end - begin, order.rows_after(begin)), lengths.global()) }?;
+            self.write_counted(&order, &mut lengths, offsets, columns, values)?;
+        }
+        for too_long in &too_long {
+            let rows = (too_long.above(CLASSES - 2), too_long.rows_after(0));
+            // SAFETY: the order has these rows, and there is a length for each row.
+            let order = unsafe { by_length(executor, rows, lengths.global()) }?;
             self.write_counted(&order, &mut lengths, offsets, columns, values)?;
         }
         Ok(())
@@ -281,105 +322,12 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         by_class(executor, Sorted { rows: count_up(executor, rows as usize)?, keys: classes })
     }
 
-    /// The largest class whose rows fit in `most_temporary` bytes together with those of all smaller ones; one less
-    /// than the first if none do.
-    fn last_computed(&self, order: &Order<K::Memory>, most_temporary: u64) -> u32 {
+    /// The maximum number of entries of rows of a class that are computed before their lengths are known; none if they are
+    /// not.
+    fn most_of_class(&self, class: u32, lanes: &LanesOfClasses) -> Option<u32> {
         let last = LAST_SMALL_CLASS.min(self.tables_of_rows().last_class(self.executor.device()));
-        let mut bytes = 0;
-        let fits = |&class: &u32| {
-            let columns = u64::from(order.count(class)) * u64::from(most_products(class));
-            bytes += u64::from(order.count(class)) * bytes_of_row::<T>(class);
-            bytes <= most_temporary && columns <= MOST_TEMPORARY_COLUMNS
-        };
-        (FIRST_CLASS..=last).take_while(fits).last().unwrap_or(FIRST_CLASS - 1)
-    }
-
-    /// Counts the different columns of rows of a class, by number of products.
-    fn count(&self, number: u32, (count, rows): (u32, Global<u32>), lengths: GlobalMut<u32>) -> Result<(), Error> {
-        let (executor, device) = (self.executor, self.executor.device());
-        let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
-        let tables = self.tables_of_patterns();
-        if number > tables.last_class(device) {
-            let (mut bits, words, grid) = self.bits(number, count)?;
-            let kernel = ProductLongLengths {
-                count,
-                together: self.lanes[1],
-                words,
-                rows,
-                left_offsets,
-                left_columns,
-                right_offsets,
-                right_columns,
-                bits: bits.global_mut(),
-                lengths,
-            };
-            // SAFETY: as for the other; each block has zeros for all columns, and the shared memory.
-            return unsafe { launch(executor, grid, kernel) };
-        }
-        let class = tables.class(number, device);
-        let kernel = ProductLengths {
-            count,
-            lanes: class.lanes,
-            together: self.lanes[1].min(class.lanes),
-            slots: class.slots,
-            rows,
-            left_offsets,
-            left_columns,
-            right_offsets,
-            right_columns,
-            lengths,
-        };
-        // SAFETY: the matrices are valid and their shapes match; no row of the class has more products, or the right
-        // matrix more columns, than there are slots; the grid has the shared memory.
-        unsafe { launch(executor, class.grid(count, device), kernel) }
-    }
-
-    /// Writes the columns of rows of a class, by length.
-    fn write_columns(
-        &self,
-        number: u32,
-        (count, rows): (u32, Global<u32>),
-        offsets: Global<O>,
-        columns: GlobalMut<u32>,
-    ) -> Result<(), Error> {
-        let (executor, device) = (self.executor, self.executor.device());
-        let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
-        let tables = self.tables_of_patterns();
-        if number > tables.last_class(device) {
-            let (mut bits, words, grid) = self.bits(number, count)?;
-            let kernel = ProductLongColumns {
-                count,
-                together: self.lanes[1],
-                words,
-                rows,
-                left_offsets,
-                left_columns,
-                right_offsets,
-                right_columns,
-                bits: bits.global_mut(),
-                offsets,
-                columns,
-            };
-            // SAFETY: as for the other; each block has zeros for all columns, and the shared memory.
-            return unsafe { launch(executor, grid, kernel) };
-        }
-        let class = tables.class(number, device);
-        let kernel = ProductColumns {
-            count,
-            lanes: class.lanes,
-            together: self.lanes[1].min(class.lanes),
-            slots: class.slots,
-            rows,
-            left_offsets,
-            left_columns,
-            right_offsets,
-            right_columns,
-            offsets,
-            columns,
-        };
-        // SAFETY: the matrices are valid and their shapes match, no row of the class has more columns than there are
-        // slots, and the offsets are the sums of the rows' lengths; the grid has the shared memory.
-        unsafe { launch(executor, class.grid(count, device), kernel) }
+        let of_lanes = lanes[class as usize].as_ref().map(|lanes| lanes.most);
+        of_lanes.or_else(|| (class <= last).then(|| most_products(class)))
     }
 
     /// Computes rows of a class: columns, values and lengths. Without offsets, rows are [`most_products`] apart.
@@ -424,22 +372,5 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     /// The tables for whole rows: a column and a sum per slot, and a column in a list.
     fn tables_of_rows(&self) -> Tables {
         self.tables_of_warps(2 * size_of::<u32>() + size_of::<T>())
-    }
-
-    /// The tables for patterns: a column per slot.
-    fn tables_of_patterns(&self) -> Tables {
-        let of_blocks = self.columns > MOST_COLUMNS_OF_BITS;
-        Tables { slot_bytes: 4, least_lanes: 4, slots_of_warp: SLOTS_OF_WARP, of_blocks }
-    }
-
-    /// Zeros for the bits of `rows` rows of a class, the number of words per block, and the grid for these blocks.
-    fn bits(&self, class: u32, rows: u32) -> Result<(Array<K, u32>, u32, Grid), Error> {
-        let device = self.executor.device();
-        let usual = device.tuning.threads_per_block();
-        let threads = if class < HUGE_CLASS { usual } else { MOST_THREADS / usual * usual };
-        let words = self.columns.div_ceil(u32::BITS);
-        let grid = grid_with_words(rows, 4 * u64::from(words), threads, device);
-        let bits = self.executor.zeros(grid.blocks as usize * words as usize)?;
-        Ok((bits, words, with_shared_for_each_warp(grid, 8)))
     }
 }

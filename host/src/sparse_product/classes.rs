@@ -9,7 +9,7 @@ use crate::device::{ALWAYS_SHARED_BYTES, Device};
 const SLOTS_OF_LARGE_BLOCK: u32 = 4096;
 
 /// Number of blocks for which shared memory suffices at a time if lanes of a warp share rows, unless a warp takes more.
-const BLOCKS_AT_ONCE: u32 = 8;
+pub(super) const BLOCKS_AT_ONCE: u32 = 8;
 
 /// Maximum number of threads per block.
 pub(super) const MOST_THREADS: u32 = 1024;

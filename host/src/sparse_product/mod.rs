@@ -24,10 +24,14 @@ mod by_kernels;
 mod classes;
 mod column_set;
 #[allow(unsafe_code, reason = "each launch states why it holds")]
+mod lanes;
+#[allow(unsafe_code, reason = "each launch states why it holds")]
 mod listed;
 mod on_host;
 #[allow(unsafe_code, reason = "each launch states why it holds")]
 mod order;
+#[allow(unsafe_code, reason = "each launch states why it holds")]
+mod patterns;
 mod pool;
 mod product;
 #[allow(unsafe_code, reason = "each launch states why it holds")]

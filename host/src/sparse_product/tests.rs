@@ -304,6 +304,44 @@ fn few_lanes_sort_rows_of_every_class() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no lanes")]
+fn rows_longer_than_those_that_were_counted_have_the_bits_of_the_definition() {
+    fn check_all<T: Scalar>() {
+        // Rows of 40 and 300 products in five columns, but some, of odd numbers, in as many columns.
+        let few = |length: usize| (0..length).map(|entry| [7, 3, 900, 3, 5][entry % 5]);
+        let all = |length: usize| (0..length).map(|entry| (entry * 7 % 1000) as u32);
+        let columns: Vec<u32> = all(40).chain(few(40)).chain(all(300)).chain(few(300)).collect();
+        let values = mixed::<T>(&[columns.len()], 1, 30).values().to_vec();
+        let right = Csr::try_new(4, 1000, vec![0_u32, 40, 80, 380, 680], columns, values).unwrap();
+        let right_row = |row: u32| if row % 100 == 51 { 0 } else { 1 } + if row < 600 { 0 } else { 2 };
+        let left_columns: Vec<u32> = (0..1200).map(right_row).collect();
+        let factors = mixed::<T>(&[1200], 1, 31).values().to_vec();
+        let left = Csr::try_new(1200, 4, (0..=1200_u32).collect::<Vec<_>>(), left_columns, factors).unwrap();
+        for emulator in [&emulators(13)[1], &emulators(13)[4]] {
+            check_kept(emulator, &left, &right);
+            check_kept(emulator, &wide(&left), &right);
+            check_limits(emulator, &left, &right);
+        }
+    }
+    check_all::<f64>();
+    check_all::<Complex<f32>>();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
+fn lanes_have_tables_of_every_size() {
+    // Up to seven eighths of 32 to 256 slots, and more columns than these hold.
+    for columns in [1, 20, 28, 29, 56, 57, 96, 112, 113, 180, 300] {
+        let mut right = mixed::<f64>(&[columns; 9], columns * 2, 32);
+        right.sort_and_sum().unwrap();
+        let lengths: Vec<usize> = (0..150).map(|row| 1 + row % 3).collect();
+        let left = mixed(&lengths, 9, 33);
+        check_kept(&emulators(14)[1], &left, &right);
+        check_kept(&emulators(14)[4], &left, &right);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
 fn rows_of_very_many_products_have_the_bits_of_the_definition() {
     // From 1,792 products on; sums of few and of thousands of products; one column, few and very many.
     let lengths = [300, 0, 1, 299, 40, 1000, 2, 301, 298];

@@ -30,9 +30,9 @@ impl Default for Limits {
     }
 }
 
-/// Bytes for the columns and values of a row that is computed before its length is known.
-pub(super) fn bytes_of_row<T>(class: u32) -> u64 {
-    u64::from(most_products(class)) * (size_of::<u32>() + size_of::<T>()) as u64
+/// Bytes for the column and the value of an entry.
+pub(super) fn bytes_of_entry<T>() -> u64 {
+    (size_of::<u32>() + size_of::<T>()) as u64
 }
 
 /// Maximum number of bytes of device memory that [`multiply`](super::by_kernels::multiply) needs besides the matrices, with
@@ -47,14 +47,11 @@ pub(super) fn workspace_bytes<T>(device: &Device, left_rows: usize, right_rows: 
     };
     let bits =
         of_blocks(4 * words, device.tuning.threads_per_block()).max(of_blocks(8 * words, threads_of_long_rows(device)));
-    let temporary = left_rows.saturating_mul(bytes_of_row::<T>(LAST_SMALL_CLASS)).min(MOST_TEMPORARY_BYTES);
+    let bytes_of_row = u64::from(most_products(LAST_SMALL_CLASS)) * bytes_of_entry::<T>();
+    let temporary = left_rows.saturating_mul(bytes_of_row).min(MOST_TEMPORARY_BYTES);
     // Offsets of the rows of A twice, of those of B, and intermediate lengths.
     let wide = 16 * (left_rows + 1) + 8 * (right_rows + 1) + 4 * left_rows.max(right_rows);
     // Counts of sorting, and sums of scans.
     let of_device = 16 * device.resident_threads() + (1 << 10);
-    sorting.max(8 * left_rows + bits.max(temporary))
-        + bytes_of_list::<T>()
-        + most_bytes_of_rows::<T>()
-        + wide
-        + of_device
+    sorting + bits.max(temporary) + bytes_of_list::<T>() + most_bytes_of_rows::<T>() + wide + of_device
 }

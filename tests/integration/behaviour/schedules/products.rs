@@ -249,6 +249,11 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
         check_sparse_product(executor, name, &left, &right);
         check_sparse_product(executor, name, &with_wide_offsets(&left), &with_wide_offsets(&right));
     }
+    // As many rows as lanes can have alone.
+    let many = with_rows::<T>(9, &[3; 70], &mut numbers);
+    let short = with_rows::<T>(12, &[2, 5, 0, 1, 7, 3, 1, 2, 2], &mut numbers);
+    check_sparse_product(executor, "a lane per row", &many, &short);
+    check_sparse_product(executor, "a lane per row, wide", &with_wide_offsets(&many), &with_wide_offsets(&short));
     let mut few_columns = with_rows::<T>(5, &[4, 1, 3], &mut numbers);
     few_columns.sort_rows().unwrap();
     few_columns.sum_duplicates().unwrap();

@@ -1,0 +1,183 @@
+//! Rows that are computed by one lane each, on a GPU or its emulator.
+//!
+//! A lane has a hash table for about as many columns as some rows of the class have, which are counted first. Rows with more
+//! columns are counted afterwards.
+
+use cuda_std::launch::Grid;
+use cuda_std::warp::WARP_LANES;
+use cuda_std::{Global, GlobalMut};
+use gpu_kernels::Offset;
+use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, most_products};
+use gpu_kernels::sparse_product::lane_rows::{ProductLaneRows, ProductLongest, ProductSample, elements_of_warp};
+
+use super::classes::{BLOCKS_AT_ONCE, limit};
+use super::order::{Order, by_length};
+use super::sides::Sides;
+use super::workspace::bytes_of_entry;
+use crate::convert::primitives::{Array, launch};
+use crate::device::{Device, with_shared_for_each_warp};
+use crate::error::Error;
+use crate::executor::KernelExecutor;
+use crate::memory::{Buffer, Element, with_capacity};
+use crate::real::Scalar;
+
+/// The largest class of such rows, of at most 896 products. Blocks count longer ones by bits, which takes less time.
+const LAST_CLASS: u32 = 10;
+
+/// Number of resident threads per row from which on a class has too few rows: teams of lanes take some ten times as long for
+/// a product as one lane that waits for each, and the lanes of a warp wait for the slowest.
+const THREADS_PER_ROW: u64 = 64;
+
+/// The smallest and the largest number of slots of a table. With larger ones, a multiprocessor has too few warps.
+const SLOTS: (u32, u32) = (16, 64);
+
+/// Number of rows that are counted to find out how many columns rows of a class have.
+const SAMPLE: u32 = 64;
+
+/// The tables of a class.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes {
+    slots: u32,
+    /// The largest number of columns.
+    pub most: u32,
+}
+
+/// The tables of each class; none for classes whose rows are not computed by one lane each.
+pub(super) type LanesOfClasses = [Option<Lanes>; CLASSES as usize];
+
+impl Lanes {
+    /// Tables for rows of a class with about `expected` columns; none if they are too long.
+    fn new<T>(class: u32, expected: u32, device: &Device) -> Option<Self> {
+        let (bound, (least, most)) = (most_products(class), SLOTS);
+        let expected = expected.min(bound);
+        if 4 * expected > 3 * most {
+            return None;
+        }
+        // Half of the slots stay empty, if possible: a search takes fewer steps, and there is room for longer rows.
+        let slots = (2 * expected).next_power_of_two().clamp(least, most);
+        let lanes = Self { slots, most: bound.min(slots / 8 * 7) };
+        (lanes.bytes_of_warp::<T>() <= limit(device).into()).then_some(lanes)
+    }
+
+    /// Bytes of shared memory per warp.
+    fn bytes_of_warp<T>(self) -> u64 {
+        u64::from(elements_of_warp(self.slots)) * bytes_of_entry::<T>()
+    }
+
+    fn grid<T>(self, rows: u32, device: &Device) -> Grid {
+        let bytes = self.bytes_of_warp::<T>() as u32;
+        let warps = (limit(device) / BLOCKS_AT_ONCE / bytes).clamp(1, device.tuning.threads_per_block() / WARP_LANES);
+        Grid { shared_bytes: warps * bytes, ..device.uneven_grid_of_blocks(rows.into(), warps * WARP_LANES) }
+    }
+}
+
+impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
+    /// The tables of each class below `first_listed`. Counts some rows of these classes.
+    pub fn lanes_of_classes(
+        &self,
+        order: &Order<K::Memory>,
+        first_listed: u32,
+        lengths: &mut Array<K, u32>,
+    ) -> Result<LanesOfClasses, Error> {
+        let (executor, device) = (self.executor, self.executor.device());
+        let least = (device.resident_threads() / THREADS_PER_ROW).max(1);
+        let classes = FIRST_CLASS..first_listed.min(LAST_CLASS + 1);
+        let has_many = |class: &u32| u64::from(order.count(*class)) >= least;
+        let mut lanes = LanesOfClasses::default();
+        if !classes.clone().any(|class| has_many(&class)) {
+            return Ok(lanes);
+        }
+        let mut longest = executor.zeros::<u32>(CLASSES as usize)?;
+        for class in classes.clone().filter(has_many) {
+            self.sample(order, class, lengths, longest.global_mut().after(class as usize))?;
+        }
+        let longest = executor.download(&longest)?;
+        for class in classes.filter(has_many) {
+            let longest = longest[class as usize];
+            // Other rows may have a few more.
+            lanes[class as usize] = Lanes::new::<T>(class, longest + longest / 16, device);
+        }
+        Ok(lanes)
+    }
+
+    /// Counts some rows of a class, and finds the largest number of their columns.
+    fn sample(
+        &self,
+        order: &Order<K::Memory>,
+        class: u32,
+        lengths: &mut Array<K, u32>,
+        longest: GlobalMut<u32>,
+    ) -> Result<(), Error> {
+        let (executor, device) = (self.executor, self.executor.device());
+        let step = order.count(class).div_ceil(SAMPLE);
+        let count = order.count(class).div_ceil(step);
+        let mut sample = executor.unwritten(count as usize)?;
+        let rows = order.rows_after(order.above(class));
+        let kernel = ProductSample { count, step, rows, sample: sample.global_mut() };
+        // SAFETY: the class has the rows, since the last one's number is below theirs.
+        unsafe { launch(executor, device.grid_of(count.into()), kernel) }?;
+        let rows = sample.global();
+        self.count(class, (count, rows), lengths.global_mut())?;
+        let kernel = ProductLongest { count, rows, lengths: lengths.global(), longest };
+        let grid = with_shared_for_each_warp(Grid { blocks: 1, ..device.grid(1) }, 4);
+        // SAFETY: these rows were counted, there is one block, and the caller passes an element.
+        unsafe { launch(executor, grid, kernel) }
+    }
+
+    /// Computes rows of a class, `most` columns apart.
+    ///
+    /// # Safety
+    /// There is room for the columns and values, a length for each row, and a flag.
+    pub unsafe fn compute_by_lanes(
+        &self,
+        lanes: &Lanes,
+        (count, rows): (u32, Global<u32>),
+        (columns, values): (GlobalMut<u32>, GlobalMut<T>),
+        lengths: GlobalMut<u32>,
+        too_long: GlobalMut<u32>,
+    ) -> Result<(), Error> {
+        let kernel = ProductLaneRows {
+            count,
+            slots: lanes.slots,
+            most: lanes.most,
+            rows,
+            left_offsets: self.left_offsets,
+            left_columns: self.left_columns,
+            left_values: self.left_values,
+            right_offsets: self.right_offsets,
+            right_columns: self.right_columns,
+            right_values: self.right_values,
+            columns,
+            values,
+            lengths,
+            too_long,
+        };
+        let grid = lanes.grid::<T>(count, self.executor.device());
+        // SAFETY: the matrices are valid and their shapes match, `most` is below `slots`, and the grid has the shared
+        // memory; the rest is the caller's promise.
+        unsafe { launch(self.executor, grid, kernel) }
+    }
+
+    /// Counts the rows of classes with a flag that turned out to be too long. Returns the rows of each such class by length,
+    /// these first.
+    pub fn count_too_long(
+        &self,
+        order: &Order<K::Memory>,
+        flags: &Array<K, u32>,
+        lengths: &mut Array<K, u32>,
+    ) -> Result<Vec<Order<K::Memory>>, Error> {
+        let executor = self.executor;
+        let mut all = with_capacity(CLASSES as usize)?;
+        let flags = executor.download(flags)?;
+        for class in (FIRST_CLASS..=LAST_CLASS).filter(|&class| flags[class as usize] != 0) {
+            let rows = (order.count(class), order.rows_after(order.above(class)));
+            // SAFETY: the order has these rows, and there is a length for each row.
+            let by_length = unsafe { by_length(executor, rows, lengths.global()) }?;
+            // Rows that are too long are in the last class.
+            let rows = (by_length.above(CLASSES - 2), by_length.rows_after(0));
+            self.count(class, rows, lengths.global_mut())?;
+            all.push(by_length);
+        }
+        Ok(all)
+    }
+}
