@@ -34,8 +34,8 @@ pub const fn elements_of_warp(slots: u32) -> u32 {
 /// # Safety
 /// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one; `rows`
 /// are `count` rows of it; `lengths` has an element for each row of the left matrix. `columns` and `values` have `most`
-/// elements per row. `slots` is a power of two from 16 on, and more than `most`. Blocks are made of whole warps, each of which has shared memory for [`elements_of_warp`] columns and values.
-/// `too_long` has an element.
+/// elements per row. `slots` is a power of two from 16 on, and more than `most`. Blocks are made of whole warps, each of
+/// which has shared memory for [`elements_of_warp`] columns and values. `too_long` has an element.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_lane_rows<T: GpuScalar, O: Offset>(
     /// Number of rows to compute.
@@ -231,7 +231,7 @@ impl<T: GpuScalar> Table<T> {
     /// next barrier.
     #[inline(always)]
     unsafe fn add_row<O: Offset>(self, entries: Entries<T, O>, first: O, end: O, most: u32) -> u32 {
-        // What is loaded depends on what was loaded for an earlier entry of A, so it need not wait.
+        // Loads run ahead by a row of B and by three entries of A, so that dependent loads do not wait for each other.
         let (mut row, mut following) = (entries.products_of(first, end), entries.products_of(first + O::from(1), end));
         let mut left = entries.left_entry(first + O::from(2), end);
         let four = |begin: O, end: O| [0, 1, 2, 3].map(|step| entries.entry(begin + O::from(step), end));

@@ -6,11 +6,12 @@
 //!
 //! Rows of the smallest classes are computed at once, in an array where each has room for the most columns that its
 //! class allows, and so are those of the largest classes, whose products are [listed](super::listed). Where a class has
-//! rows for all lanes of the device, each is computed by [one](super::lanes), in room for about as many columns as some of them
-//! have. The entries of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
+//! many rows with few columns, each is computed by [one lane](super::lanes), in room for about as many columns as a sample of
+//! them has. The entries of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
 //! classified by their own lengths and computed there. Rows that fit into no table, and long ones if B does not have
 //! too many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
-//! together. Only the number of entries, the numbers of rows per class and the lengths of lists are copied to the host.
+//! together. Only the number of entries, numbers per class (rows, the longest of a sample, whether some are too long) and the
+//! lengths of lists are copied to the host.
 
 use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut};
@@ -19,7 +20,7 @@ use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, ProductClasses,
 use gpu_kernels::sparse_product::rows::{ProductCompact, ProductRows};
 
 use super::classes::Tables;
-use super::lanes::LanesOfClasses;
+use super::lanes::{LanesOfClasses, TooLong};
 use super::listed::{Listed, around, first_listed, first_of, most_bytes_of_rows};
 use super::order::{Order, by_class, by_length};
 use super::patterns::HUGE_CLASS;
@@ -93,8 +94,8 @@ struct Begun<T: Scalar, K: KernelExecutor> {
     first_listed: u32,
     /// The computed rows.
     computed: Vec<Computed<T, K>>,
-    /// The rows of these classes that have more entries than expected, by length.
-    too_long: Vec<Order<K::Memory>>,
+    /// The rows of computed classes that have more entries than expected.
+    too_long: Vec<TooLong<K::Memory>>,
     /// The listed rows, in their order.
     listed: Vec<Listed<T, K>>,
 }
@@ -162,14 +163,16 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let done = order.above(first_listed - 1);
         order.for_each_after(done, last_table.max(HUGE_CLASS - 1), |class, count, rows| {
             let most = self.most_of_class(class, &lanes).filter(|_| fits[class as usize]);
-            let Some(most) = most else { return self.count(class, (count, rows), lengths.global_mut()) };
+            // SAFETY: the rows are those of the class, and there is a length for each.
+            let count_only = |lengths| unsafe { self.count(class, (count, rows), lengths) };
+            let Some(most) = most else { return count_only(lengths.global_mut()) };
             let room = count as usize * most as usize;
             let arrays = executor.unwritten(room).and_then(|columns| Ok((columns, executor.unwritten(room)?)));
             let (mut columns, mut values) = match arrays {
                 Err(Error::OutOfMemory { .. }) => {
                     // The lengths of the rows computed so far stay valid, if they are not too long.
                     computed.clear();
-                    return self.count(class, (count, rows), lengths.global_mut());
+                    return count_only(lengths.global_mut());
                 }
                 arrays => arrays?,
             };
@@ -187,10 +190,19 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             computed.push(Computed { class, most, columns, values });
             Ok(())
         })?;
-        let too_long = match lanes.iter().any(Option::is_some) {
-            true => self.count_too_long(&order, &too_long, &mut lengths)?,
-            false => Vec::new(),
+        let mut count_too_long = || match lanes.iter().any(Option::is_some) {
+            true => self.count_too_long(&order, &too_long, &mut lengths),
+            false => Ok(Vec::new()),
         };
+        let mut too_long = match count_too_long() {
+            Err(Error::OutOfMemory { .. }) if !computed.is_empty() => {
+                computed.clear();
+                count_too_long()?
+            }
+            counted => counted?,
+        };
+        // The rows of other classes are among the counted ones.
+        too_long.retain(|too_long| computed.iter().any(|computed| computed.class == too_long.class));
         Ok(Begun { lengths, order, first_listed, computed, too_long, listed })
     }
 
@@ -218,7 +230,8 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         }
         for (begin, end) in around(&listed, order.above(first - 1)) {
             // The last class has bits for all columns.
-            self.count(CLASSES - 1, (end - begin, order.rows_after(begin)), lengths)?;
+            // SAFETY: the order has these rows, and there is a length for each row.
+            unsafe { self.count(CLASSES - 1, (end - begin, order.rows_after(begin)), lengths) }?;
         }
         Ok((listed, bytes))
     }
@@ -264,9 +277,8 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             self.write_counted(&order, &mut lengths, offsets, columns, values)?;
         }
         for too_long in &too_long {
-            let rows = (too_long.above(CLASSES - 2), too_long.rows_after(0));
             // SAFETY: the order has these rows, and there is a length for each row.
-            let order = unsafe { by_length(executor, rows, lengths.global()) }?;
+            let order = unsafe { by_length(executor, too_long.rows(), lengths.global()) }?;
             self.write_counted(&order, &mut lengths, offsets, columns, values)?;
         }
         Ok(())
@@ -286,7 +298,8 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let last_table = self.tables_of_patterns().last_class(device);
         order.for_each(last_table.max(HUGE_CLASS - 1), |class, count, rows| {
             if class > last {
-                return self.write_columns(class, (count, rows), offsets, columns.global_mut());
+                // SAFETY: the rows have lengths of this class, of which the offsets are the sums.
+                return unsafe { self.write_columns(class, (count, rows), offsets, columns.global_mut()) };
             }
             let to = (columns.global_mut(), values.global_mut());
             // SAFETY: the rows have lengths of this class, of which the offsets are the sums.

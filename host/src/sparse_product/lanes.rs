@@ -13,23 +13,26 @@ use gpu_kernels::sparse_product::lane_rows::{ProductLaneRows, ProductLongest, Pr
 use super::classes::{BLOCKS_AT_ONCE, limit};
 use super::order::{Order, by_length};
 use super::sides::Sides;
-use super::workspace::bytes_of_entry;
+use super::workspace::{LAST_SMALL_CLASS, bytes_of_entry};
 use crate::convert::primitives::{Array, launch};
 use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::Error;
 use crate::executor::KernelExecutor;
-use crate::memory::{Buffer, Element, with_capacity};
+use crate::memory::{Buffer, Element, Memory, with_capacity};
 use crate::real::Scalar;
 
-/// The largest class of such rows, of at most 896 products. Blocks count longer ones by bits, which takes less time.
+/// The largest class of such rows, of at most 896 products or columns of B. Up to 2¹⁹ columns, blocks count longer ones by
+/// bits, which takes about as long as lanes.
 const LAST_CLASS: u32 = 10;
 
-/// Number of resident threads per row from which on a class has too few rows: teams of lanes take some ten times as long for
-/// a product as one lane that waits for each, and the lanes of a warp wait for the slowest.
+/// The number of resident threads for which a class has at least a row. A lane takes some 190 ns for a product on an H200,
+/// however few rows there are; teams of lanes take some 0.05 ns for each product of all rows.
 const THREADS_PER_ROW: u64 = 64;
 
 /// The smallest and the largest number of slots of a table. With larger ones, a multiprocessor has too few warps.
 const SLOTS: (u32, u32) = (16, 64);
+
+const _: () = assert!(SLOTS.1 / 8 * 7 <= most_products(LAST_SMALL_CLASS), "the workspace has room for these rows");
 
 /// Number of rows that are counted to find out how many columns rows of a class have.
 const SAMPLE: u32 = 64;
@@ -45,8 +48,22 @@ pub(super) struct Lanes {
 /// The tables of each class; none for classes whose rows are not computed by one lane each.
 pub(super) type LanesOfClasses = [Option<Lanes>; CLASSES as usize];
 
+/// The rows of a class of which some have more columns than expected.
+pub(super) struct TooLong<M: Memory> {
+    pub class: u32,
+    /// All rows of the class, by length; that of rows that are too long is the largest.
+    by_length: Order<M>,
+}
+
+impl<M: Memory> TooLong<M> {
+    /// The rows that are too long, and their number.
+    pub fn rows(&self) -> (u32, Global<u32>) {
+        (self.by_length.above(CLASSES - 2), self.by_length.rows_after(0))
+    }
+}
+
 impl Lanes {
-    /// Tables for rows of a class with about `expected` columns; none if they are too long.
+    /// Tables for rows of a class with about `expected` columns; none if they are too long, or shared memory too small.
     fn new<T>(class: u32, expected: u32, device: &Device) -> Option<Self> {
         let (bound, (least, most)) = (most_products(class), SLOTS);
         let expected = expected.min(bound);
@@ -114,10 +131,11 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let mut sample = executor.unwritten(count as usize)?;
         let rows = order.rows_after(order.above(class));
         let kernel = ProductSample { count, step, rows, sample: sample.global_mut() };
-        // SAFETY: the class has the rows, since the last one's number is below theirs.
+        // SAFETY: `(count - 1) * step` is below the number of rows of the class.
         unsafe { launch(executor, device.grid_of(count.into()), kernel) }?;
         let rows = sample.global();
-        self.count(class, (count, rows), lengths.global_mut())?;
+        // SAFETY: these rows are of the class, and there is a length for each row.
+        unsafe { self.count(class, (count, rows), lengths.global_mut()) }?;
         let kernel = ProductLongest { count, rows, lengths: lengths.global(), longest };
         let grid = with_shared_for_each_warp(Grid { blocks: 1, ..device.grid(1) }, 4);
         // SAFETY: these rows were counted, there is one block, and the caller passes an element.
@@ -158,14 +176,13 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         unsafe { launch(self.executor, grid, kernel) }
     }
 
-    /// Counts the rows of classes with a flag that turned out to be too long. Returns the rows of each such class by length,
-    /// these first.
+    /// Counts the rows of classes with a flag that turned out to be too long.
     pub fn count_too_long(
         &self,
         order: &Order<K::Memory>,
         flags: &Array<K, u32>,
         lengths: &mut Array<K, u32>,
-    ) -> Result<Vec<Order<K::Memory>>, Error> {
+    ) -> Result<Vec<TooLong<K::Memory>>, Error> {
         let executor = self.executor;
         let mut all = with_capacity(CLASSES as usize)?;
         let flags = executor.download(flags)?;
@@ -173,11 +190,46 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             let rows = (order.count(class), order.rows_after(order.above(class)));
             // SAFETY: the order has these rows, and there is a length for each row.
             let by_length = unsafe { by_length(executor, rows, lengths.global()) }?;
-            // Rows that are too long are in the last class.
-            let rows = (by_length.above(CLASSES - 2), by_length.rows_after(0));
-            self.count(class, rows, lengths.global_mut())?;
-            all.push(by_length);
+            let too_long = TooLong { class, by_length };
+            // None if they were counted before memory ran out.
+            if too_long.rows().0 == 0 {
+                continue;
+            }
+            // SAFETY: these rows are of the class, and there is a length for each row.
+            unsafe { self.count(class, too_long.rows(), lengths.global_mut()) }?;
+            all.push(too_long);
         }
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::{Emulated, Executor};
+
+    #[test]
+    fn tables_have_room_for_twice_what_is_expected() {
+        let emulator = Emulated::new(1);
+        let device = emulator.device();
+        let of = |class, expected| Lanes::new::<f64>(class, expected, device).map(|lanes| (lanes.slots, lanes.most));
+        let expected = [
+            (1, Some((16, 14))),
+            (8, Some((16, 14))),
+            (9, Some((32, 28))),
+            (16, Some((32, 28))),
+            (17, Some((64, 56))),
+            (48, Some((64, 56))),
+            (49, None),
+        ];
+        for (columns, lanes) in expected {
+            assert_eq!(of(10, columns), lanes, "{columns} columns");
+        }
+        // Rows of the first class have at most 28 products.
+        assert_eq!(of(FIRST_CLASS, 28), Some((64, 28)));
+        assert_eq!(of(FIRST_CLASS, 90), Some((64, 28)));
+        let little = Emulated::new(1).with_shared_bytes(6000);
+        assert!(Lanes::new::<f64>(10, 9, little.device()).is_none());
+        assert!(Lanes::new::<f64>(10, 9, device).is_some());
     }
 }

@@ -24,7 +24,16 @@ pub(super) const HUGE_CLASS: u32 = 16;
 
 impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     /// Counts the different columns of rows of a class, by number of products.
-    pub fn count(&self, number: u32, (count, rows): (u32, Global<u32>), lengths: GlobalMut<u32>) -> Result<(), Error> {
+    ///
+    /// # Safety
+    /// These are `count` rows of A, none of which has more products, or B more columns, than the class allows; there is a
+    /// length for each row of A.
+    pub unsafe fn count(
+        &self,
+        number: u32,
+        (count, rows): (u32, Global<u32>),
+        lengths: GlobalMut<u32>,
+    ) -> Result<(), Error> {
         let (executor, device) = (self.executor, self.executor.device());
         let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
         let tables = self.tables_of_patterns();
@@ -64,7 +73,11 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     }
 
     /// Writes the columns of rows of a class, by length.
-    pub fn write_columns(
+    ///
+    /// # Safety
+    /// These are `count` rows of A, with at most as many columns as the class allows; the offsets are the sums of the rows'
+    /// lengths, and `columns` has an element for each entry.
+    pub unsafe fn write_columns(
         &self,
         number: u32,
         (count, rows): (u32, Global<u32>),

@@ -306,20 +306,25 @@ fn few_lanes_sort_rows_of_every_class() {
 #[cfg_attr(miri, ignore = "Miri has no lanes")]
 fn rows_longer_than_those_that_were_counted_have_the_bits_of_the_definition() {
     fn check_all<T: Scalar>() {
-        // Rows of 40 and 300 products in five columns, but some, of odd numbers, in as many columns.
-        let few = |length: usize| (0..length).map(|entry| [7, 3, 900, 3, 5][entry % 5]);
-        let all = |length: usize| (0..length).map(|entry| (entry * 7 % 1000) as u32);
-        let columns: Vec<u32> = all(40).chain(few(40)).chain(all(300)).chain(few(300)).collect();
+        // Rows of 40 and 300 products in four columns, and some in up to 14, for which there is room, or more. None of
+        // these has a number that is divided by 10, as all that are counted have.
+        let columns_of = |different: usize, length: usize| (0..length).map(move |entry| (entry % different * 7) as u32);
+        let rows = [40, 300].map(|length| [4, 14, 15, 40].map(|different| columns_of(different, length)));
+        let columns: Vec<u32> = rows.into_iter().flatten().flatten().collect();
         let values = mixed::<T>(&[columns.len()], 1, 30).values().to_vec();
-        let right = Csr::try_new(4, 1000, vec![0_u32, 40, 80, 380, 680], columns, values).unwrap();
-        let right_row = |row: u32| if row % 100 == 51 { 0 } else { 1 } + if row < 600 { 0 } else { 2 };
-        let left_columns: Vec<u32> = (0..1200).map(right_row).collect();
+        let offsets: Vec<u32> = (0..=8).map(|row| if row <= 4 { 40 * row } else { 160 + 300 * (row - 4) }).collect();
+        let right = Csr::try_new(8, 1000, offsets, columns, values).unwrap();
+        let right_row = |row: u32| [51, 53, 57].iter().position(|&rest| row % 100 == rest).map_or(0, |place| place + 1);
+        let left_columns = (0..1200).map(|row| right_row(row) as u32 + row / 600 * 4).collect();
         let factors = mixed::<T>(&[1200], 1, 31).values().to_vec();
-        let left = Csr::try_new(1200, 4, (0..=1200_u32).collect::<Vec<_>>(), left_columns, factors).unwrap();
+        let left = Csr::try_new(1200, 8, (0..=1200_u32).collect::<Vec<_>>(), left_columns, factors).unwrap();
         for emulator in [&emulators(13)[1], &emulators(13)[4]] {
             check_kept(emulator, &left, &right);
             check_kept(emulator, &wide(&left), &right);
             check_limits(emulator, &left, &right);
+            let launched = emulator.take_launched();
+            let by_lanes = launched.iter().filter(|(entry, _)| entry.starts_with("product_lane_rows"));
+            assert!(by_lanes.map(|(_, launches)| launches).sum::<u64>() >= 2 * 2, "{launched:?}");
         }
     }
     check_all::<f64>();
@@ -329,14 +334,17 @@ fn rows_longer_than_those_that_were_counted_have_the_bits_of_the_definition() {
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no lanes")]
 fn lanes_have_tables_of_every_size() {
-    // Up to seven eighths of 32 to 256 slots, and more columns than these hold.
-    for columns in [1, 20, 28, 29, 56, 57, 96, 112, 113, 180, 300] {
-        let mut right = mixed::<f64>(&[columns; 9], columns * 2, 32);
-        right.sort_and_sum().unwrap();
-        let lengths: Vec<usize> = (0..150).map(|row| 1 + row % 3).collect();
-        let left = mixed(&lengths, 9, 33);
-        check_kept(&emulators(14)[1], &left, &right);
-        check_kept(&emulators(14)[4], &left, &right);
+    // Rows of as many columns: up to seven eighths of 16, 32 and 64 slots, and one more.
+    for columns in [1, 8, 9, 14, 15, 16, 17, 28, 29, 47, 48, 49, 56, 57] {
+        let everywhere: Vec<u32> = (0..columns).collect();
+        let ones = vec![1.5; columns as usize];
+        let right = Csr::try_new(1, columns as usize, vec![0, columns], everywhere, ones).unwrap();
+        for repeated in [1, 2, 3] {
+            let left = mixed(&[repeated; 150], 1, 33);
+            for emulator in [&emulators(14)[1], &emulators(14)[4]] {
+                check_kept(emulator, &left, &right);
+            }
+        }
     }
 }
 

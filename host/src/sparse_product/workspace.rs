@@ -6,7 +6,7 @@ use super::listed::{bytes_of_list, most_bytes_of_rows};
 use super::sides::{grid_with_words, threads_of_long_rows};
 use crate::device::Device;
 
-/// The largest class of rows that are computed before their lengths are known, of at most 224 products or columns of B. In
+/// The largest class of rows that teams of lanes compute before their lengths are known, of at most 224 products or columns of B. In
 /// longer rows more products usually have the same column, and a table for their number would be much larger than for their
 /// length.
 pub(super) const LAST_SMALL_CLASS: u32 = 8;
@@ -39,7 +39,8 @@ pub(super) fn bytes_of_entry<T>() -> u64 {
 /// the usual limits.
 pub(super) fn workspace_bytes<T>(device: &Device, left_rows: usize, right_rows: usize, columns: usize) -> u64 {
     let [left_rows, right_rows] = [left_rows as u64, right_rows as u64];
-    let sorting = 20 * left_rows;
+    // Lengths, two orders that are kept, and 16 bytes for a third.
+    let sorting = 28 * left_rows;
     let words = (columns as u64).div_ceil(u32::BITS.into());
     let of_blocks = |bytes, threads| {
         let grid = grid_with_words(u32::MAX, bytes, threads, device);

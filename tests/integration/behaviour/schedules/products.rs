@@ -249,9 +249,11 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
         check_sparse_product(executor, name, &left, &right);
         check_sparse_product(executor, name, &with_wide_offsets(&left), &with_wide_offsets(&right));
     }
-    // As many rows as lanes can have alone.
-    let many = with_rows::<T>(9, &[3; 70], &mut numbers);
-    let short = with_rows::<T>(12, &[2, 5, 0, 1, 7, 3, 1, 2, 2], &mut numbers);
+    // Enough rows for a lane to compute each alone, some with more columns than those that are counted.
+    let columns = (0..70).flat_map(|row| if row % 16 == 5 { [1, 2, 3] } else { [0; 3] }).collect();
+    let offsets: Vec<u32> = (0..=70).map(|row| 3 * row).collect();
+    let many = Csr::try_new(70, 4, offsets, columns, numbers.vector::<T>(210)).unwrap();
+    let short = Csr::try_new(4, 28, vec![0_u32, 7, 14, 21, 28], (0..28).collect(), numbers.vector::<T>(28)).unwrap();
     check_sparse_product(executor, "a lane per row", &many, &short);
     check_sparse_product(executor, "a lane per row, wide", &with_wide_offsets(&many), &with_wide_offsets(&short));
     let mut few_columns = with_rows::<T>(5, &[4, 1, 3], &mut numbers);
