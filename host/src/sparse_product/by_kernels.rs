@@ -145,7 +145,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let lanes = self.lanes_of_classes(&order, first_listed, &mut lengths)?;
         let mut most_bytes = limits.most_temporary.saturating_sub(bytes);
         // The smaller classes come first, whose rows take less memory.
-        let mut fits = [false; CLASSES as usize];
+        let mut most_of_class = [None; CLASSES as usize];
         for class in FIRST_CLASS..first_listed {
             let Some(most) = self.most_of_class(class, &lanes) else { continue };
             let columns = u64::from(order.count(class)) * u64::from(most);
@@ -154,7 +154,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
                 break;
             }
             most_bytes -= own_bytes;
-            fits[class as usize] = true;
+            most_of_class[class as usize] = Some(most);
         }
         let mut too_long = executor.zeros::<u32>(CLASSES as usize)?;
         let mut computed = with_capacity(CLASSES as usize)?;
@@ -162,10 +162,9 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         // The rows of the classes from the first listed one on are done, listed or counted.
         let done = order.above(first_listed - 1);
         order.for_each_after(done, last_table.max(HUGE_CLASS - 1), |class, count, rows| {
-            let most = self.most_of_class(class, &lanes).filter(|_| fits[class as usize]);
             // SAFETY: the rows are those of the class, and there is a length for each.
             let count_only = |lengths| unsafe { self.count(class, (count, rows), lengths) };
-            let Some(most) = most else { return count_only(lengths.global_mut()) };
+            let Some(most) = most_of_class[class as usize] else { return count_only(lengths.global_mut()) };
             let room = count as usize * most as usize;
             let arrays = executor.unwritten(room).and_then(|columns| Ok((columns, executor.unwritten(room)?)));
             let (mut columns, mut values) = match arrays {
@@ -271,14 +270,10 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             unsafe { self.place(listed, order.rows_after(listed.batch.begin), offsets, to) }?;
         }
         drop(listed);
-        for (begin, end) in counted {
+        let counted = counted.iter().map(|&(begin, end)| (end - begin, order.rows_after(begin)));
+        for rows in counted.chain(too_long.iter().map(TooLong::rows)) {
             // SAFETY: the order has these rows, and there is a length for each row.
-            let order = unsafe { by_length(executor, (end - begin, order.rows_after(begin)), lengths.global()) }?;
-            self.write_counted(&order, &mut lengths, offsets, columns, values)?;
-        }
-        for too_long in &too_long {
-            // SAFETY: the order has these rows, and there is a length for each row.
-            let order = unsafe { by_length(executor, too_long.rows(), lengths.global()) }?;
+            let order = unsafe { by_length(executor, rows, lengths.global()) }?;
             self.write_counted(&order, &mut lengths, offsets, columns, values)?;
         }
         Ok(())

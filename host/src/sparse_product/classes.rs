@@ -1,6 +1,7 @@
 //! The classes of rows with hash tables of one size.
 
 use cuda_std::launch::Grid;
+use cuda_std::warp::WARP_LANES;
 use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, slots_apart};
 
 use crate::device::{ALWAYS_SHARED_BYTES, Device};
@@ -9,7 +10,7 @@ use crate::device::{ALWAYS_SHARED_BYTES, Device};
 const SLOTS_OF_LARGE_BLOCK: u32 = 4096;
 
 /// Number of blocks for which shared memory suffices at a time if lanes of a warp share rows, unless a warp takes more.
-pub(super) const BLOCKS_AT_ONCE: u32 = 8;
+const BLOCKS_AT_ONCE: u32 = 8;
 
 /// Maximum number of threads per block.
 pub(super) const MOST_THREADS: u32 = 1024;
@@ -61,8 +62,7 @@ impl Tables {
             return Class { slots, lanes: threads, threads_per_block: threads, shared_bytes: bytes(threads, threads) };
         }
         let lanes = (slots / 16).clamp(self.least_lanes, 32);
-        // Blocks that take much of a multiprocessor's shared memory would leave some of it unused.
-        let warps = (limit(device) / BLOCKS_AT_ONCE / bytes(lanes, 32)).clamp(1, usual / 32);
+        let warps = warps_per_block(bytes(lanes, 32), device);
         Class { slots, lanes, threads_per_block: 32 * warps, shared_bytes: bytes(lanes, 32 * warps) }
     }
 }
@@ -73,6 +73,12 @@ impl Class {
         let work = u64::from(rows) * u64::from(self.lanes);
         Grid { shared_bytes: self.shared_bytes, ..device.uneven_grid_of_blocks(work, self.threads_per_block) }
     }
+}
+
+/// Warps of a block, of which each has `bytes` bytes of shared memory. Blocks that take much of a multiprocessor's would leave
+/// some of it unused.
+pub(super) fn warps_per_block(bytes: u32, device: &Device) -> u32 {
+    (limit(device) / BLOCKS_AT_ONCE / bytes).clamp(1, device.tuning.threads_per_block() / WARP_LANES)
 }
 
 /// Bytes of shared memory that a block may have.

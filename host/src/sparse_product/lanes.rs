@@ -10,7 +10,7 @@ use gpu_kernels::Offset;
 use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, most_products};
 use gpu_kernels::sparse_product::lane_rows::{ProductLaneRows, ProductLongest, ProductSample, elements_of_warp};
 
-use super::classes::{BLOCKS_AT_ONCE, limit};
+use super::classes::{limit, warps_per_block};
 use super::order::{Order, by_length};
 use super::sides::Sides;
 use super::workspace::{LAST_SMALL_CLASS, bytes_of_entry};
@@ -83,7 +83,7 @@ impl Lanes {
 
     fn grid<T>(self, rows: u32, device: &Device) -> Grid {
         let bytes = self.bytes_of_warp::<T>() as u32;
-        let warps = (limit(device) / BLOCKS_AT_ONCE / bytes).clamp(1, device.tuning.threads_per_block() / WARP_LANES);
+        let warps = warps_per_block(bytes, device);
         Grid { shared_bytes: warps * bytes, ..device.uneven_grid_of_blocks(rows.into(), warps * WARP_LANES) }
     }
 }

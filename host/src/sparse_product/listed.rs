@@ -11,6 +11,7 @@ use gpu_kernels::sparse_product::listed::{
 
 use super::order::Order;
 use super::sides::Sides;
+use super::workspace::bytes_of_entry;
 use crate::convert::primitives::{Array, Scan, launch};
 use crate::convert::radix::{Sorted, count_up, sort_up_to};
 use crate::device::Device;
@@ -67,7 +68,7 @@ impl Batch {
 
     /// Maximum number of bytes of their columns and values.
     pub fn bytes<T>(self) -> u64 {
-        u64::from(self.products) * (size_of::<u32>() + size_of::<T>()) as u64
+        u64::from(self.products) * bytes_of_entry::<T>()
     }
 }
 
@@ -325,7 +326,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
 
 /// Maximum number of bytes for the listed rows of a product, which are kept until all lengths are known.
 pub(super) fn most_bytes_of_rows<T>() -> u64 {
-    MOST_LISTED * (size_of::<u32>() + size_of::<T>()) as u64
+    MOST_LISTED * bytes_of_entry::<T>()
 }
 
 /// Maximum number of bytes for a list, besides the rows that come out of it.

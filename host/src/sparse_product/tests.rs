@@ -306,8 +306,8 @@ fn few_lanes_sort_rows_of_every_class() {
 #[cfg_attr(miri, ignore = "Miri has no lanes")]
 fn rows_longer_than_those_that_were_counted_have_the_bits_of_the_definition() {
     fn check_all<T: Scalar>() {
-        // Rows of 40 and 300 products in four columns, and some in up to 14, for which there is room, or more. None of
-        // these has a number that is divided by 10, as all that are counted have.
+        // Rows of 40 and 300 products in four columns, and some in 14, which just fit, or more. Every tenth row is
+        // counted, none of these.
         let columns_of = |different: usize, length: usize| (0..length).map(move |entry| (entry % different * 7) as u32);
         let rows = [40, 300].map(|length| [4, 14, 15, 40].map(|different| columns_of(different, length)));
         let columns: Vec<u32> = rows.into_iter().flatten().flatten().collect();

@@ -6,9 +6,9 @@ use super::listed::{bytes_of_list, most_bytes_of_rows};
 use super::sides::{grid_with_words, threads_of_long_rows};
 use crate::device::Device;
 
-/// The largest class of rows that teams of lanes compute before their lengths are known, of at most 224 products or columns of B. In
-/// longer rows more products usually have the same column, and a table for their number would be much larger than for their
-/// length.
+/// The largest class of rows that teams of lanes compute before their lengths are known, of at most 224 products or columns
+/// of B. In longer rows more products usually have the same column, and a table for their number would be much larger than
+/// for their length.
 pub(super) const LAST_SMALL_CLASS: u32 = 8;
 
 /// Maximum number of bytes for the rows that are computed before their lengths are known, those whose products are listed
