@@ -62,7 +62,7 @@ pub unsafe fn product_classes<O: Offset>(
     rows: u32,
     /// Columns of the right matrix.
     columns: u32,
-    /// Lanes that share a row.
+    /// Lanes that share a row, each with four entries in flight.
     lanes: u32,
     /// The first class of rows whose products are listed.
     listed: u32,
@@ -76,7 +76,10 @@ pub unsafe fn product_classes<O: Offset>(
     classes: GlobalMut<u32>,
 ) {
     let team = Team::new(lanes);
-    let products_of = |entry: O| {
+    let products_of = |entry: O, end: O| {
+        if entry >= end {
+            return 0;
+        }
         let inner = left_columns.load(entry);
         (right_offsets.load(inner + 1) - right_offsets.load(inner)).widen()
     };
@@ -91,8 +94,9 @@ pub unsafe fn product_classes<O: Offset>(
         let (mut products, is_long) = (0, end - begin > O::from(LONG));
         let mut entry = begin + O::from(team.lane);
         while !is_long && entry < end {
-            products += products_of(entry);
-            entry = entry + O::from(lanes);
+            let of = |step: u32| products_of(entry + O::from(step * lanes), end);
+            products += [of(0), of(1), of(2), of(3)].iter().sum::<u64>();
+            entry = entry + O::from(4 * lanes);
         }
         // The whole warp takes long rows, with several entries of a lane in flight.
         let mut long = warp_vote_ballot(ALL_LANES, is_long && team.lane == 0);
@@ -102,10 +106,7 @@ pub unsafe fn product_classes<O: Offset>(
             let end = warp_shuffle_idx(ALL_LANES, end, lane, WARP_LANES).0;
             let mut of_lane = 0;
             while own < end {
-                let of = |step: u32| {
-                    let entry = own + O::from(step * WARP_LANES);
-                    if entry < end { products_of(entry) } else { 0 }
-                };
+                let of = |step: u32| products_of(own + O::from(step * WARP_LANES), end);
                 of_lane += [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)].iter().sum::<u64>();
                 own = own + O::from(8 * WARP_LANES);
             }

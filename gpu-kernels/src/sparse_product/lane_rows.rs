@@ -10,13 +10,11 @@ use cuda_std::warp::{ALL_LANES, WARP_LANES, sync_warp, warp_shuffle_idx};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::entries::{Entries, Entry};
+use super::rows::TOO_LONG;
 use super::table::{EMPTY, first_slot};
 use super::team::Team;
 use crate::Offset;
 use crate::scan::largest_of_block;
-
-/// The length of a row with more different columns than expected, which was not written.
-pub const TOO_LONG: u32 = u32::MAX;
 
 /// Distance between a lane's slots, in elements: neither the lanes' own slots nor neighbouring slots of one lane are all
 /// in the same bank.

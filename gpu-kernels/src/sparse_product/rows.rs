@@ -14,13 +14,17 @@ use super::table::{Table, array_of_team};
 use super::team::Team;
 use crate::Offset;
 
+/// The length of a row with more different columns than expected, which was not written.
+pub const TOO_LONG: u32 = u32::MAX;
+
 /// Computes some rows of a product: columns in ascending order, values in the order of the left row's entries and, for
-/// each of these, of the right row's, and lengths.
+/// each of these, of the right row's, and lengths. A row with more than `stride` different columns is not written if
+/// `stride` is not 0; its length is then [`TOO_LONG`].
 ///
 /// # Safety
 /// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one; `rows`
-/// are `count` rows of it, each with fewer different columns in the product than `slots`; `lengths` has an element for
-/// each row of the left matrix. If the only element of `repeats` is 0, no row of the right matrix has a column twice.
+/// are `count` rows of it, each with fewer different columns in the product than `slots`, unless `stride` is not 0, and
+/// `stride` and `lanes` together are at most `slots`; `lengths` has an element for each row of the left matrix. If the only element of `repeats` is 0, no row of the right matrix has a column twice.
 /// `columns` and `values` have room for each row where it begins: `stride` entries, or as many as it has different
 /// columns if `stride` is 0, when `offsets` has an element for each row; `count` times `stride` fits 32 bits. `lanes`
 /// is a power of two from 4 to 32; blocks are made of whole warps; `slots` is a power of two and at least 32. Each team
@@ -59,8 +63,11 @@ pub unsafe fn product_rows<T: GpuScalar, O: Offset>(
     values: GlobalMut<T>,
     /// The number of columns of each row.
     lengths: GlobalMut<u32>,
+    /// Becomes 1 if a row has more than `stride` different columns, and `stride` is not 0.
+    too_long: GlobalMut<u32>,
 ) {
     let team = Team::new(lanes);
+    let most = if stride == 0 { u32::MAX } else { stride };
     let table = Table::new(team, slots);
     let apart = slots_apart(slots, lanes);
     let list: Shared<u32> = array_of_team(team, apart, 4);
@@ -76,6 +83,10 @@ pub unsafe fn product_rows<T: GpuScalar, O: Offset>(
         team.sync();
         let mut found = 0;
         entries.for_each_step(team, left_offsets.load(row), left_offsets.load(row + 1), |column, product| {
+            // All lanes have found as many.
+            if found > most {
+                return;
+            }
             let mut is_new = false;
             in_turns(team, repeats, column, || {
                 // Until the next barrier no other lane has this column, so a new sum needs none before it is used.
@@ -89,8 +100,11 @@ pub unsafe fn product_rows<T: GpuScalar, O: Offset>(
             }
             found += new.count_ones();
         });
-        sort(team, list, found);
-        let mut place = team.lane;
+        let is_too_long = found > most;
+        if !is_too_long {
+            sort(team, list, found);
+        }
+        let mut place = if is_too_long { found } else { team.lane };
         while place < found {
             let column = list.load(place);
             columns.store(begin + O::from(place), column);
@@ -100,7 +114,10 @@ pub unsafe fn product_rows<T: GpuScalar, O: Offset>(
             place += lanes;
         }
         if team.lane == 0 {
-            lengths.store(row, found);
+            lengths.store(row, if is_too_long { TOO_LONG } else { found });
+            if is_too_long {
+                too_long.set_flag(0u32);
+            }
         }
         // All sums are read before the table is cleared.
         team.sync();
@@ -142,13 +159,26 @@ pub unsafe fn product_compact<T: GpuScalar, O: Offset>(
         let row = rows.load(number);
         let begin = offsets.load(row);
         let length = (offsets.load(row + 1) - begin).widen() as u32;
+        let entry = |place: u32| {
+            let from = number * stride + place;
+            if place < length {
+                (from_columns.load_streaming(from), from_values.load_streaming(from))
+            } else {
+                (0, T::ZERO)
+            }
+        };
         let mut place = if length <= stride { team.lane } else { length };
         while place < length {
-            let from = number * stride + place;
-            let (column, value) = (from_columns.load_streaming(from), from_values.load_streaming(from));
-            columns.store(begin + O::from(place), column);
-            values.store(begin + O::from(place), value);
-            place += lanes;
+            // Two at a time.
+            let second = place + lanes;
+            let (own, other) = (entry(place), entry(second));
+            columns.store(begin + O::from(place), own.0);
+            values.store(begin + O::from(place), own.1);
+            if second < length {
+                columns.store(begin + O::from(second), other.0);
+                values.store(begin + O::from(second), other.1);
+            }
+            place += 2 * lanes;
         }
         number += team.count();
     }

@@ -4,10 +4,9 @@
 //! row is not so long that its products may be listed. Each row in progress has a hash table in shared memory, whose
 //! number of slots is a power of two given by the class.
 //!
-//! Rows of the smallest classes are computed at once, in an array where each has room for the most columns that its
-//! class allows, and so are those of the largest classes, whose products are [listed](super::listed). Where a class has
-//! many rows with few columns, each is computed by [one lane](super::lanes), in room for about as many columns as a sample of
-//! them has. The entries of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
+//! Rows of many classes are computed [at once](super::at_once), in an array where each has room for the most columns that its
+//! class allows, or for about as many as a sample of its rows has, and so are those of the largest classes, whose products are
+//! [listed](super::listed). The entries of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
 //! classified by their own lengths and computed there. Rows that fit into no table, and long ones if B does not have
 //! too many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
 //! together. Only the number of entries, numbers per class (rows, the longest of a sample, whether some are too long) and the
@@ -19,13 +18,13 @@ use gpu_kernels::Offset;
 use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, ProductClasses, most_products};
 use gpu_kernels::sparse_product::rows::{ProductCompact, ProductRows};
 
+use super::at_once::{AtOnce, TooLong};
 use super::classes::Tables;
-use super::lanes::{LanesOfClasses, TooLong};
 use super::listed::{Listed, around, first_listed, first_of, most_bytes_of_rows};
 use super::order::{Order, by_class, by_length};
 use super::patterns::HUGE_CLASS;
 use super::sides::Sides;
-use super::workspace::{LAST_SMALL_CLASS, Limits, bytes_of_entry};
+use super::workspace::{Limits, bytes_of_entry};
 use crate::convert::primitives::{Array, Scan, launch, queue_columns_ascend};
 use crate::convert::radix::{Sorted, count_up};
 use crate::convert::wide::wide;
@@ -94,7 +93,7 @@ struct Begun<T: Scalar, K: KernelExecutor> {
     first_listed: u32,
     /// The computed rows.
     computed: Vec<Computed<T, K>>,
-    /// The rows of computed classes that have more entries than expected.
+    /// The rows of computed classes that have more columns than expected.
     too_long: Vec<TooLong<K::Memory>>,
     /// The listed rows, in their order.
     listed: Vec<Listed<T, K>>,
@@ -134,6 +133,19 @@ struct Computed<T: Scalar, K: KernelExecutor> {
     values: Array<K, T>,
 }
 
+/// Where rows of a product begin.
+pub(super) enum Begins<O> {
+    /// At their offsets.
+    At(Global<O>),
+    /// In their order, with room for `most` columns each.
+    Apart {
+        /// The largest number of columns.
+        most: u32,
+        /// Becomes 1 if a row has more columns.
+        too_long: GlobalMut<u32>,
+    },
+}
+
 impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     /// Computes rows of few products, and of few entries, as far as they fit, and counts the entries of the others.
     fn begin(&self, limits: Limits) -> Result<Begun<T, K>, Error> {
@@ -142,19 +154,19 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let order = self.by_products()?;
         let first_listed = limits.first_listed.unwrap_or_else(|| first_of(&order, executor.device()));
         let (listed, bytes) = self.list_rows(&order, first_listed, limits.most_temporary, lengths.global_mut())?;
-        let lanes = self.lanes_of_classes(&order, first_listed, &mut lengths)?;
+        let mut at_once = self.at_once_of_classes(&order, first_listed, &mut lengths)?;
         let mut most_bytes = limits.most_temporary.saturating_sub(bytes);
         // The smaller classes come first, whose rows take less memory.
-        let mut most_of_class = [None; CLASSES as usize];
+        let mut fits = true;
         for class in FIRST_CLASS..first_listed {
-            let Some(most) = self.most_of_class(class, &lanes) else { continue };
+            let Some(most) = at_once[class as usize].as_ref().map(AtOnce::most) else { continue };
             let columns = u64::from(order.count(class)) * u64::from(most);
             let own_bytes = columns * bytes_of_entry::<T>();
-            if own_bytes > most_bytes || columns > MOST_TEMPORARY_COLUMNS {
-                break;
+            fits &= own_bytes <= most_bytes && columns <= MOST_TEMPORARY_COLUMNS;
+            match fits {
+                true => most_bytes -= own_bytes,
+                false => at_once[class as usize] = None,
             }
-            most_bytes -= own_bytes;
-            most_of_class[class as usize] = Some(most);
         }
         let mut too_long = executor.zeros::<u32>(CLASSES as usize)?;
         let mut computed = with_capacity(CLASSES as usize)?;
@@ -164,8 +176,8 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         order.for_each_after(done, last_table.max(HUGE_CLASS - 1), |class, count, rows| {
             // SAFETY: the rows are those of the class, and there is a length for each.
             let count_only = |lengths| unsafe { self.count(class, (count, rows), lengths) };
-            let Some(most) = most_of_class[class as usize] else { return count_only(lengths.global_mut()) };
-            let room = count as usize * most as usize;
+            let Some(at_once) = &at_once[class as usize] else { return count_only(lengths.global_mut()) };
+            let room = count as usize * at_once.most() as usize;
             let arrays = executor.unwritten(room).and_then(|columns| Ok((columns, executor.unwritten(room)?)));
             let (mut columns, mut values) = match arrays {
                 Err(Error::OutOfMemory { .. }) => {
@@ -176,20 +188,17 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
                 arrays => arrays?,
             };
             let to = (columns.global_mut(), values.global_mut());
-            match &lanes[class as usize] {
-                Some(lanes) => {
-                    let flag = too_long.global_mut().after(class as usize);
-                    // SAFETY: there is room for as many columns of each row, a length for each, and a flag.
-                    unsafe { self.compute_by_lanes(lanes, (count, rows), to, lengths.global_mut(), flag) }?;
-                }
-                // SAFETY: the rows have at most as many columns as the class allows, there is room for them, and their
-                // places fit 32 bits.
-                None => unsafe { self.compute_rows(class, (count, rows), None, to, lengths.global_mut()) }?,
-            }
-            computed.push(Computed { class, most, columns, values });
+            let flag = too_long.global_mut().after(class as usize);
+            // SAFETY: there is room for as many columns of each row, a length for each, and a flag; their places fit 32 bits.
+            unsafe { self.compute_at_once(at_once, (count, rows), to, lengths.global_mut(), flag) }?;
+            computed.push(Computed { class, most: at_once.most(), columns, values });
             Ok(())
         })?;
-        let mut count_too_long = || match lanes.iter().any(Option::is_some) {
+        let may_be_too_long = (FIRST_CLASS..first_listed).any(|class| {
+            let at_once = &at_once[class as usize];
+            at_once.as_ref().is_some_and(|at_once| at_once.most() < most_products(class))
+        });
+        let mut count_too_long = || match may_be_too_long {
             true => self.count_too_long(&order, &too_long, &mut lengths),
             false => Ok(Vec::new()),
         };
@@ -298,7 +307,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             }
             let to = (columns.global_mut(), values.global_mut());
             // SAFETY: the rows have lengths of this class, of which the offsets are the sums.
-            unsafe { self.compute_rows(class, (count, rows), Some(offsets), to, lengths.global_mut()) }
+            unsafe { self.compute_rows(class, (count, rows), Begins::At(offsets), to, lengths.global_mut()) }
         })?;
         order.for_each(last, |class, count, rows| {
             if class <= last {
@@ -314,50 +323,49 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     pub fn by_products(&self) -> Result<Order<K::Memory>, Error> {
         let (executor, rows) = (self.executor, self.rows);
         let mut classes = executor.unwritten(rows as usize)?;
+        // Each lane looks up four entries of A at a time.
+        let lanes = self.lanes[0] / 4;
         let kernel = ProductClasses {
             rows,
             columns: self.columns,
-            lanes: self.lanes[0],
+            lanes,
             listed: first_listed(executor.device()),
             left_offsets: self.left_offsets,
             left_columns: self.left_columns,
             right_offsets: self.right_offsets,
             classes: classes.global_mut(),
         };
-        let grid = executor.device().uneven_grid(u64::from(rows) * u64::from(self.lanes[0]));
+        let grid = executor.device().uneven_grid(u64::from(rows) * u64::from(lanes));
         // SAFETY: the matrices are valid and their shapes match, and there is a class for each row.
         unsafe { launch(executor, grid, kernel) }?;
         by_class(executor, Sorted { rows: count_up(executor, rows as usize)?, keys: classes })
     }
 
-    /// The maximum number of entries of rows of a class that are computed before their lengths are known; none if they are
-    /// not.
-    fn most_of_class(&self, class: u32, lanes: &LanesOfClasses) -> Option<u32> {
-        let last = LAST_SMALL_CLASS.min(self.tables_of_rows().last_class(self.executor.device()));
-        let of_lanes = lanes[class as usize].as_ref().map(|lanes| lanes.most);
-        of_lanes.or_else(|| (class <= last).then(|| most_products(class)))
-    }
-
-    /// Computes rows of a class: columns, values and lengths. Without offsets, rows are [`most_products`] apart.
+    /// Computes rows with the tables of a class: columns, values and lengths.
     ///
     /// # Safety
-    /// Rows of the class have fewer columns than its tables have slots; there is a length for each row, and room for the
-    /// columns and values where the rows begin.
-    unsafe fn compute_rows(
+    /// Rows have fewer columns than the tables have slots, or they are apart, at most three quarters of the slots, of which
+    /// there are at least 128; there is a length for each row, and room for the columns and values where the rows begin.
+    pub unsafe fn compute_rows(
         &self,
         number: u32,
         (count, rows): (u32, Global<u32>),
-        offsets: Option<Global<O>>,
+        begins: Begins<O>,
         (columns, values): (GlobalMut<u32>, GlobalMut<T>),
         lengths: GlobalMut<u32>,
     ) -> Result<(), Error> {
         let (executor, device) = (self.executor, self.executor.device());
-        let class = self.tables_of_rows().class(number, device);
+        let class = self.tables_of_rows().class(number, count, device);
+        // Of what is not read or written, any array will do.
+        let (stride, offsets, too_long) = match begins {
+            Begins::At(offsets) => (0, offsets, lengths),
+            Begins::Apart { most, too_long } => (most, self.left_offsets, too_long),
+        };
         let kernel = ProductRows {
             count,
             lanes: class.lanes,
             slots: class.slots,
-            stride: if offsets.is_some() { 0 } else { most_products(number) },
+            stride,
             repeats: self.repeats,
             rows,
             left_offsets: self.left_offsets,
@@ -366,11 +374,11 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             right_offsets: self.right_offsets,
             right_columns: self.right_columns,
             right_values: self.right_values,
-            // With a stride, any array will do.
-            offsets: offsets.unwrap_or(self.left_offsets),
+            offsets,
             columns,
             values,
             lengths,
+            too_long,
         };
         // SAFETY: the matrices are valid and their shapes match, `repeats` was determined before, 4 to 32 lanes share a
         // row, and the grid has the shared memory; the rest is the caller's promise.
@@ -378,7 +386,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     }
 
     /// The tables for whole rows: a column and a sum per slot, and a column in a list.
-    fn tables_of_rows(&self) -> Tables {
+    pub fn tables_of_rows(&self) -> Tables {
         self.tables_of_warps(2 * size_of::<u32>() + size_of::<T>())
     }
 }

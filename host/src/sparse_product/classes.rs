@@ -24,8 +24,10 @@ pub(super) struct Tables {
     pub least_lanes: u32,
     /// Maximum number of slots of a row that lanes of a warp share; rows with more are shared by a block.
     pub slots_of_warp: u32,
-    /// Whether blocks share rows.
+    /// Whether blocks share rows with more.
     pub of_blocks: bool,
+    /// Whether blocks share the rows of a class if these are so few that all are in progress at once.
+    pub of_blocks_if_few: bool,
 }
 
 /// How a kernel processes the rows of a class.
@@ -42,27 +44,28 @@ impl Tables {
     /// The largest class whose tables fit in shared memory; one less than the first if none fits.
     pub fn last_class(&self, device: &Device) -> u32 {
         let is_possible = |&number: &u32| {
-            let fits = self.class(number, device).shared_bytes <= limit(device);
-            fits && (self.of_blocks || 1 << number <= self.slots_of_warp)
+            let fits = [0, u32::MAX].map(|rows| self.class(number, rows, device).shared_bytes <= limit(device));
+            fits == [true; 2] && (self.of_blocks || 1 << number <= self.slots_of_warp)
         };
         (FIRST_CLASS..CLASSES - 1).take_while(is_possible).last().unwrap_or(FIRST_CLASS - 1)
     }
 
-    /// The class with this number.
-    pub fn class(&self, number: u32, device: &Device) -> Class {
+    /// The class with this number, for some rows.
+    pub fn class(&self, number: u32, rows: u32, device: &Device) -> Class {
         let (slots, usual) = (1_u32 << number, device.tuning.threads_per_block());
         // Tables, and 4 bytes per warp.
         let bytes = |lanes: u32, threads: u32| {
             let tables = u64::from(threads / lanes) * u64::from(slots_apart(slots, lanes));
             u32::try_from(tables * u64::from(self.slot_bytes) + u64::from(threads / 32 * 4)).unwrap_or(u32::MAX)
         };
-        if slots > self.slots_of_warp {
+        let are_few = u64::from(rows) * u64::from(usual) <= device.resident_threads();
+        if slots > self.slots_of_warp || (self.of_blocks_if_few && are_few) {
             // A block that takes much of a multiprocessor's shared memory gets correspondingly many threads.
             let threads = (usual * (slots / SLOTS_OF_LARGE_BLOCK).clamp(1, 4)).min(MOST_THREADS);
             return Class { slots, lanes: threads, threads_per_block: threads, shared_bytes: bytes(threads, threads) };
         }
-        let lanes = (slots / 16).clamp(self.least_lanes, 32);
-        let warps = warps_per_block(bytes(lanes, 32), device);
+        let lanes = (slots / 16).clamp(self.least_lanes, WARP_LANES);
+        let warps = warps_per_block(bytes(lanes, WARP_LANES), device);
         Class { slots, lanes, threads_per_block: 32 * warps, shared_bytes: bytes(lanes, 32 * warps) }
     }
 }

@@ -1,24 +1,22 @@
 //! Rows that are computed by one lane each, on a GPU or its emulator.
 //!
-//! A lane has a hash table for about as many columns as some rows of the class have, which are counted first. Rows with more
-//! columns are counted afterwards.
+//! A lane has a hash table for about as many columns as [a sample](super::at_once) of the class has.
 
 use cuda_std::launch::Grid;
 use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
-use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, most_products};
-use gpu_kernels::sparse_product::lane_rows::{ProductLaneRows, ProductLongest, ProductSample, elements_of_warp};
+use gpu_kernels::sparse_product::classes::most_products;
+use gpu_kernels::sparse_product::lane_rows::{ProductLaneRows, elements_of_warp};
 
 use super::classes::{limit, warps_per_block};
-use super::order::{Order, by_length};
 use super::sides::Sides;
 use super::workspace::{LAST_SMALL_CLASS, bytes_of_entry};
-use crate::convert::primitives::{Array, launch};
-use crate::device::{Device, with_shared_for_each_warp};
+use crate::convert::primitives::launch;
+use crate::device::Device;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
-use crate::memory::{Buffer, Element, Memory, with_capacity};
+use crate::memory::Element;
 use crate::real::Scalar;
 
 /// The largest class of such rows, of at most 896 products or columns of B. Up to 2¹⁹ columns, blocks count longer ones by
@@ -34,37 +32,26 @@ const SLOTS: (u32, u32) = (16, 64);
 
 const _: () = assert!(SLOTS.1 / 8 * 7 <= most_products(LAST_SMALL_CLASS), "the workspace has room for these rows");
 
-/// Number of rows that are counted to find out how many columns rows of a class have.
-const SAMPLE: u32 = 64;
-
 /// The tables of a class.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Lanes {
     slots: u32,
     /// The largest number of columns.
     pub most: u32,
 }
 
-/// The tables of each class; none for classes whose rows are not computed by one lane each.
-pub(super) type LanesOfClasses = [Option<Lanes>; CLASSES as usize];
-
-/// The rows of a class of which some have more columns than expected.
-pub(super) struct TooLong<M: Memory> {
-    pub class: u32,
-    /// All rows of the class, by length; that of rows that are too long is the largest.
-    by_length: Order<M>,
-}
-
-impl<M: Memory> TooLong<M> {
-    /// The rows that are too long, and their number.
-    pub fn rows(&self) -> (u32, Global<u32>) {
-        (self.by_length.above(CLASSES - 2), self.by_length.rows_after(0))
-    }
+/// Whether a class has so many rows that a lane each suffices.
+pub(super) fn are_many(rows: u32, device: &Device) -> bool {
+    u64::from(rows) >= device.resident_threads() / THREADS_PER_ROW
 }
 
 impl Lanes {
-    /// Tables for rows of a class with about `expected` columns; none if they are too long, or shared memory too small.
-    fn new<T>(class: u32, expected: u32, device: &Device) -> Option<Self> {
+    /// Tables for a number of rows of a class with about `expected` columns; none if they are too few or too long, or shared
+    /// memory too small.
+    pub fn new<T>((class, rows): (u32, u32), expected: u32, device: &Device) -> Option<Self> {
+        if class > LAST_CLASS || !are_many(rows, device) {
+            return None;
+        }
         let (bound, (least, most)) = (most_products(class), SLOTS);
         let expected = expected.min(bound);
         if 4 * expected > 3 * most {
@@ -89,59 +76,6 @@ impl Lanes {
 }
 
 impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
-    /// The tables of each class below `first_listed`. Counts some rows of these classes.
-    pub fn lanes_of_classes(
-        &self,
-        order: &Order<K::Memory>,
-        first_listed: u32,
-        lengths: &mut Array<K, u32>,
-    ) -> Result<LanesOfClasses, Error> {
-        let (executor, device) = (self.executor, self.executor.device());
-        let least = (device.resident_threads() / THREADS_PER_ROW).max(1);
-        let classes = FIRST_CLASS..first_listed.min(LAST_CLASS + 1);
-        let has_many = |class: &u32| u64::from(order.count(*class)) >= least;
-        let mut lanes = LanesOfClasses::default();
-        if !classes.clone().any(|class| has_many(&class)) {
-            return Ok(lanes);
-        }
-        let mut longest = executor.zeros::<u32>(CLASSES as usize)?;
-        for class in classes.clone().filter(has_many) {
-            self.sample(order, class, lengths, longest.global_mut().after(class as usize))?;
-        }
-        let longest = executor.download(&longest)?;
-        for class in classes.filter(has_many) {
-            let longest = longest[class as usize];
-            // Other rows may have a few more.
-            lanes[class as usize] = Lanes::new::<T>(class, longest + longest / 16, device);
-        }
-        Ok(lanes)
-    }
-
-    /// Counts some rows of a class, and finds the largest number of their columns.
-    fn sample(
-        &self,
-        order: &Order<K::Memory>,
-        class: u32,
-        lengths: &mut Array<K, u32>,
-        longest: GlobalMut<u32>,
-    ) -> Result<(), Error> {
-        let (executor, device) = (self.executor, self.executor.device());
-        let step = order.count(class).div_ceil(SAMPLE);
-        let count = order.count(class).div_ceil(step);
-        let mut sample = executor.unwritten(count as usize)?;
-        let rows = order.rows_after(order.above(class));
-        let kernel = ProductSample { count, step, rows, sample: sample.global_mut() };
-        // SAFETY: `(count - 1) * step` is below the number of rows of the class.
-        unsafe { launch(executor, device.grid_of(count.into()), kernel) }?;
-        let rows = sample.global();
-        // SAFETY: these rows are of the class, and there is a length for each row.
-        unsafe { self.count(class, (count, rows), lengths.global_mut()) }?;
-        let kernel = ProductLongest { count, rows, lengths: lengths.global(), longest };
-        let grid = with_shared_for_each_warp(Grid { blocks: 1, ..device.grid(1) }, 4);
-        // SAFETY: these rows were counted, there is one block, and the caller passes an element.
-        unsafe { launch(executor, grid, kernel) }
-    }
-
     /// Computes rows of a class, `most` columns apart.
     ///
     /// # Safety
@@ -175,36 +109,12 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         // memory; the rest is the caller's promise.
         unsafe { launch(self.executor, grid, kernel) }
     }
-
-    /// Counts the rows of classes with a flag that turned out to be too long.
-    pub fn count_too_long(
-        &self,
-        order: &Order<K::Memory>,
-        flags: &Array<K, u32>,
-        lengths: &mut Array<K, u32>,
-    ) -> Result<Vec<TooLong<K::Memory>>, Error> {
-        let executor = self.executor;
-        let mut all = with_capacity(CLASSES as usize)?;
-        let flags = executor.download(flags)?;
-        for class in (FIRST_CLASS..=LAST_CLASS).filter(|&class| flags[class as usize] != 0) {
-            let rows = (order.count(class), order.rows_after(order.above(class)));
-            // SAFETY: the order has these rows, and there is a length for each row.
-            let by_length = unsafe { by_length(executor, rows, lengths.global()) }?;
-            let too_long = TooLong { class, by_length };
-            // None if they were counted before memory ran out.
-            if too_long.rows().0 == 0 {
-                continue;
-            }
-            // SAFETY: these rows are of the class, and there is a length for each row.
-            unsafe { self.count(class, too_long.rows(), lengths.global_mut()) }?;
-            all.push(too_long);
-        }
-        Ok(all)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use gpu_kernels::sparse_product::classes::FIRST_CLASS;
+
     use super::*;
     use crate::executor::{Emulated, Executor};
 
@@ -212,7 +122,8 @@ mod tests {
     fn tables_have_room_for_twice_what_is_expected() {
         let emulator = Emulated::new(1);
         let device = emulator.device();
-        let of = |class, expected| Lanes::new::<f64>(class, expected, device).map(|lanes| (lanes.slots, lanes.most));
+        let of =
+            |class, expected| Lanes::new::<f64>((class, 1000), expected, device).map(|lanes| (lanes.slots, lanes.most));
         let expected = [
             (1, Some((16, 14))),
             (8, Some((16, 14))),
@@ -229,7 +140,8 @@ mod tests {
         assert_eq!(of(FIRST_CLASS, 28), Some((64, 28)));
         assert_eq!(of(FIRST_CLASS, 90), Some((64, 28)));
         let little = Emulated::new(1).with_shared_bytes(6000);
-        assert!(Lanes::new::<f64>(10, 9, little.device()).is_none());
-        assert!(Lanes::new::<f64>(10, 9, device).is_some());
+        assert!(Lanes::new::<f64>((10, 1000), 9, little.device()).is_none());
+        assert!(Lanes::new::<f64>((10, 1000), 9, device).is_some());
+        assert!(Lanes::new::<f64>((10, 0), 9, device).is_none() && Lanes::new::<f64>((11, 1000), 9, device).is_none());
     }
 }

@@ -20,6 +20,8 @@
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code, reason = "each launch states why it holds")]
+mod at_once;
+#[allow(unsafe_code, reason = "each launch states why it holds")]
 mod by_kernels;
 mod classes;
 mod column_set;

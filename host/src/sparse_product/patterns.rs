@@ -54,7 +54,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             // SAFETY: as for the other; each block has zeros for all columns, and the shared memory.
             return unsafe { launch(executor, grid, kernel) };
         }
-        let class = tables.class(number, device);
+        let class = tables.class(number, count, device);
         let kernel = ProductLengths {
             count,
             lanes: class.lanes,
@@ -105,7 +105,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             // SAFETY: as for the other; each block has zeros for all columns, and the shared memory.
             return unsafe { launch(executor, grid, kernel) };
         }
-        let class = tables.class(number, device);
+        let class = tables.class(number, count, device);
         let kernel = ProductColumns {
             count,
             lanes: class.lanes,
@@ -127,7 +127,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     /// The tables for patterns: a column per slot.
     pub fn tables_of_patterns(&self) -> Tables {
         let of_blocks = self.columns > MOST_COLUMNS_OF_BITS;
-        Tables { slot_bytes: 4, least_lanes: 4, slots_of_warp: SLOTS_OF_WARP, of_blocks }
+        Tables { slot_bytes: 4, least_lanes: 4, slots_of_warp: SLOTS_OF_WARP, of_blocks, of_blocks_if_few: true }
     }
 
     /// Zeros for the bits of `rows` rows of a class, the number of words per block, and the grid for these blocks.

@@ -70,7 +70,8 @@ impl<'a, T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'a, T, K, O> {
     /// The tables of lanes of a warp with this number of bytes per slot.
     pub fn tables_of_warps(&self, slot_bytes: usize) -> Tables {
         let slot_bytes = slot_bytes as u32;
-        Tables { slot_bytes, least_lanes: self.lanes[1], slots_of_warp: SLOTS_OF_WARP, of_blocks: false }
+        let (least_lanes, slots_of_warp) = (self.lanes[1], SLOTS_OF_WARP);
+        Tables { slot_bytes, least_lanes, slots_of_warp, of_blocks: false, of_blocks_if_few: false }
     }
 
     /// Computes the values of some non-empty rows of the product, by a bit per column in global memory. Sets `outside`

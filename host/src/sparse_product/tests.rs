@@ -302,22 +302,31 @@ fn few_lanes_sort_rows_of_every_class() {
     }
 }
 
+/// Two factors of a product with two classes of rows, `per_class` each, of which the first or the second number of products
+/// is given, most in the first of some numbers of different columns. A few have the others; none of these is in the sample
+/// of every third or tenth row that is counted.
+fn pair_with_rare_rows<T: Scalar>(per_class: u32, classes: [(usize, [usize; 4]); 2]) -> (Csr<T>, Csr<T>) {
+    let columns_of = |different: usize, products: usize| (0..products).map(move |entry| (entry % different * 7) as u32);
+    let rows = classes.map(|(products, different)| different.map(|different| columns_of(different, products)));
+    let columns: Vec<u32> = rows.into_iter().flatten().flatten().collect();
+    let values = mixed::<T>(&[columns.len()], 1, 30).values().to_vec();
+    let [first, second] = classes.map(|(products, _)| products as u32);
+    let offsets: Vec<u32> = (0..=8).map(|row| first * row.min(4) + second * (row.max(4) - 4)).collect();
+    let right = Csr::try_new(8, 10_000, offsets, columns, values).unwrap();
+    let rare = |place: u32| [52, 55, 58].iter().position(|&rare| place % 100 == rare).map_or(0, |rare| rare + 1);
+    let left_columns = (0..2 * per_class).map(|row| rare(row % per_class) as u32 + row / per_class * 4).collect();
+    let factors = mixed::<T>(&[2 * per_class as usize], 1, 31).values().to_vec();
+    let left_offsets: Vec<u32> = (0..=2 * per_class).collect();
+    (Csr::try_new(2 * per_class as usize, 8, left_offsets, left_columns, factors).unwrap(), right)
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no lanes")]
 fn rows_longer_than_those_that_were_counted_have_the_bits_of_the_definition() {
     fn check_all<T: Scalar>() {
-        // Rows of 40 and 300 products in four columns, and some in 14, which just fit, or more. Every tenth row is
-        // counted, none of these.
-        let columns_of = |different: usize, length: usize| (0..length).map(move |entry| (entry % different * 7) as u32);
-        let rows = [40, 300].map(|length| [4, 14, 15, 40].map(|different| columns_of(different, length)));
-        let columns: Vec<u32> = rows.into_iter().flatten().flatten().collect();
-        let values = mixed::<T>(&[columns.len()], 1, 30).values().to_vec();
-        let offsets: Vec<u32> = (0..=8).map(|row| if row <= 4 { 40 * row } else { 160 + 300 * (row - 4) }).collect();
-        let right = Csr::try_new(8, 1000, offsets, columns, values).unwrap();
-        let right_row = |row: u32| [51, 53, 57].iter().position(|&rest| row % 100 == rest).map_or(0, |place| place + 1);
-        let left_columns = (0..1200).map(|row| right_row(row) as u32 + row / 600 * 4).collect();
-        let factors = mixed::<T>(&[1200], 1, 31).values().to_vec();
-        let left = Csr::try_new(1200, 8, (0..=1200_u32).collect::<Vec<_>>(), left_columns, factors).unwrap();
+        // In tables of lanes, some rows just fit, or do not.
+        let by_lanes = [4, 14, 15, 40];
+        let (left, right) = pair_with_rare_rows::<T>(600, [(40, by_lanes), (300, by_lanes)]);
         for emulator in [&emulators(13)[1], &emulators(13)[4]] {
             check_kept(emulator, &left, &right);
             check_kept(emulator, &wide(&left), &right);
@@ -325,6 +334,14 @@ fn rows_longer_than_those_that_were_counted_have_the_bits_of_the_definition() {
             let launched = emulator.take_launched();
             let by_lanes = launched.iter().filter(|(entry, _)| entry.starts_with("product_lane_rows"));
             assert!(by_lanes.map(|(_, launches)| launches).sum::<u64>() >= 2 * 2, "{launched:?}");
+        }
+        // The same in tables of teams: three quarters of 128 and 256 slots, one more, and more than slots.
+        let classes = [(230, [60, 96, 97, 140]), (1000, [110, 192, 193, 400])];
+        let (left, right) = pair_with_rare_rows::<T>(150, classes);
+        for emulator in [&emulators(15)[1], &emulators(15)[4]] {
+            check_kept(emulator, &left, &right);
+            check_kept(emulator, &wide(&left), &right);
+            check_limits(emulator, &left, &right);
         }
     }
     check_all::<f64>();

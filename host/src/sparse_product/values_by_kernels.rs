@@ -149,7 +149,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
                 return unsafe { self.long_values((count, rows), offsets, columns, values, outside) };
             }
             if number <= LAST_SHORT_CLASS {
-                let class = lists.class(number, device);
+                let class = lists.class(number, count, device);
                 let kernel = ProductShortValues {
                     count,
                     lanes: class.lanes,
@@ -170,7 +170,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
                 // SAFETY: as for the other; a list takes three quarters of what a table takes.
                 return unsafe { launch(executor, class.grid(count, device), kernel) };
             }
-            let class = tables.class(number, device);
+            let class = tables.class(number, count, device);
             let kernel = ProductValues {
                 count,
                 lanes: class.lanes,

@@ -256,6 +256,20 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
     let short = Csr::try_new(4, 28, vec![0_u32, 7, 14, 21, 28], (0..28).collect(), numbers.vector::<T>(28)).unwrap();
     check_sparse_product(executor, "a lane per row", &many, &short);
     check_sparse_product(executor, "a lane per row, wide", &with_wide_offsets(&many), &with_wide_offsets(&short));
+    // The same in a team's smaller tables, for 240 products in 60 columns or 260 in 130; and so many columns that rows are
+    // counted first, by tables of a warp.
+    let right_rows = [60, 60, 60, 60, 130, 130, 230].map(|columns| 0..columns);
+    let right_offsets = vec![0_u32, 60, 120, 180, 240, 370, 500, 730];
+    let values = numbers.vector::<T>(730);
+    let alike = Csr::try_new(7, 230, right_offsets, right_rows.into_iter().flatten().collect(), values).unwrap();
+    let rows = (0..67).map(|row| if row == 5 { vec![4, 5] } else { vec![0, 1, 2, 3] });
+    for (name, rows) in [("a sample", rows.collect()), ("many to count", vec![vec![6_u32]; 10])] {
+        let offsets: Vec<u32> =
+            (0..=rows.len()).map(|row| rows[..row].iter().map(Vec::len).sum::<usize>() as u32).collect();
+        let columns = rows.concat();
+        let values = numbers.vector::<T>(columns.len());
+        check_sparse_product(executor, name, &Csr::try_new(rows.len(), 7, offsets, columns, values).unwrap(), &alike);
+    }
     let mut few_columns = with_rows::<T>(5, &[4, 1, 3], &mut numbers);
     few_columns.sort_rows().unwrap();
     few_columns.sum_duplicates().unwrap();
