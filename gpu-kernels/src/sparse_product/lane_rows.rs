@@ -5,7 +5,7 @@
 //! When all lanes are done, the warp writes a few rows at a time, each column to its rank.
 
 use cuda_std::shared::{Shared, dynamic};
-use cuda_std::thread::{block_dim_x, index_1d, thread_idx_x};
+use cuda_std::thread::block_dim_x;
 use cuda_std::warp::{ALL_LANES, WARP_LANES, sync_warp, warp_shuffle_idx};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
@@ -14,7 +14,6 @@ use super::rows::TOO_LONG;
 use super::table::{EMPTY, first_slot};
 use super::team::Team;
 use crate::Offset;
-use crate::scan::largest_of_block;
 
 /// Distance between a lane's slots, in elements: neither the lanes' own slots nor neighbouring slots of one lane are all
 /// in the same bank.
@@ -99,55 +98,6 @@ pub unsafe fn product_lane_rows<T: GpuScalar, O: Offset>(
         // All is read before the tables are cleared.
         sync_warp(ALL_LANES);
         first += warp.count() * WARP_LANES;
-    }
-}
-
-/// Copies every `step`th of some rows.
-///
-/// # Safety
-/// `sample` has `count` elements, and `rows` has a row for each of them.
-#[kernel]
-pub unsafe fn product_sample(
-    /// Number of rows to copy.
-    count: u32,
-    /// Distance between them.
-    step: u32,
-    /// The rows.
-    rows: Global<u32>,
-    /// Every `step`th.
-    sample: GlobalMut<u32>,
-) {
-    let number = index_1d();
-    if number < count {
-        sample.store(number, rows.load(number * step));
-    }
-}
-
-/// Finds the largest length of some rows.
-///
-/// # Safety
-/// `rows` are `count` rows for which `lengths` has elements; there is one block, made of whole warps, with 4 bytes of shared
-/// memory per warp; `longest` has an element.
-#[kernel]
-pub unsafe fn product_longest(
-    /// Number of rows.
-    count: u32,
-    /// The rows.
-    rows: Global<u32>,
-    /// The length of each row.
-    lengths: Global<u32>,
-    /// The largest.
-    longest: GlobalMut<u32>,
-) {
-    let mut most = 0;
-    let mut number = thread_idx_x();
-    while number < count {
-        most = lengths.load(rows.load(number)).max(most);
-        number += block_dim_x();
-    }
-    let most = largest_of_block(most);
-    if thread_idx_x() == 0 {
-        longest.store(0u32, most);
     }
 }
 

@@ -23,8 +23,9 @@ pub const TOO_LONG: u32 = u32::MAX;
 ///
 /// # Safety
 /// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one; `rows`
-/// are `count` rows of it, each with fewer different columns in the product than `slots`, unless `stride` is not 0, and
-/// `stride` and `lanes` together are at most `slots`; `lengths` has an element for each row of the left matrix. If the only element of `repeats` is 0, no row of the right matrix has a column twice.
+/// are `count` rows of it; `lengths` has an element for each row of the left matrix. Either each of the rows has fewer
+/// different columns in the product than `slots`, or `stride` is not 0 and `stride + lanes` at most `slots`. If the only element of
+/// `repeats` is 0, no row of the right matrix has a column twice.
 /// `columns` and `values` have room for each row where it begins: `stride` entries, or as many as it has different
 /// columns if `stride` is 0, when `offsets` has an element for each row; `count` times `stride` fits 32 bits. `lanes`
 /// is a power of two from 4 to 32; blocks are made of whole warps; `slots` is a power of two and at least 32. Each team
@@ -83,7 +84,7 @@ pub unsafe fn product_rows<T: GpuScalar, O: Offset>(
         team.sync();
         let mut found = 0;
         entries.for_each_step(team, left_offsets.load(row), left_offsets.load(row + 1), |column, product| {
-            // All lanes have found as many.
+            // `found` is the same on all lanes, so the whole team returns.
             if found > most {
                 return;
             }

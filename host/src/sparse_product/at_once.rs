@@ -9,11 +9,12 @@ use cuda_std::launch::Grid;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, most_products};
-use gpu_kernels::sparse_product::lane_rows::{ProductLongest, ProductSample};
+use gpu_kernels::sparse_product::sample::{ProductLongest, ProductSample};
 
 use super::by_kernels::Begins;
 use super::lanes::{Lanes, are_many};
 use super::order::{Order, by_length};
+use super::patterns::HUGE_CLASS;
 use super::sides::Sides;
 use super::workspace::LAST_SMALL_CLASS;
 use crate::convert::primitives::{Array, launch};
@@ -29,10 +30,11 @@ const LAST_SAMPLED_CLASS: u32 = 13;
 /// Number of rows that are counted to find out how many columns rows of a class have.
 const SAMPLE: u32 = 64;
 
-/// The smallest and the largest number of slots of a team's table that a sample decides on. Up to 32 lanes insert a column
-/// each before they notice that a quarter of the slots are left.
+/// The smallest and the largest number of slots of a team's table that a sample decides on. Three quarters hold columns: up to 32
+/// lanes insert one more each before they notice that a row has too many.
 const SLOTS_OF_TEAM: (u32, u32) = (128, 256);
 
+const _: () = assert!(LAST_SAMPLED_CLASS < HUGE_CLASS, "larger classes are processed together");
 const _: () =
     assert!(SLOTS_OF_TEAM.1 / 4 * 3 <= most_products(LAST_SMALL_CLASS), "the workspace has room for these rows");
 
@@ -57,7 +59,7 @@ impl AtOnce {
         (class <= LAST_SMALL_CLASS.min(last)).then(|| Self::ByTeams { class, most: most_products(class) })
     }
 
-    /// For a number of rows of a class of which the longest in a sample has `longest` columns.
+    /// For a number of rows of a class of which the longest in a sample has `longest` columns; none if that is too many.
     fn by_sample<T>((class, rows): (u32, u32), longest: u32, last: u32, device: &Device) -> Option<Self> {
         // Other rows may have a few more.
         let expected = longest + longest / 16;
@@ -87,7 +89,6 @@ pub(super) type AtOnceOfClasses = [Option<AtOnce>; CLASSES as usize];
 
 /// The rows of a class of which some have more columns than expected.
 pub(super) struct TooLong<M: Memory> {
-    pub class: u32,
     /// All rows of the class, by length; that of rows that are too long is the largest.
     by_length: Order<M>,
 }
@@ -110,10 +111,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     ) -> Result<AtOnceOfClasses, Error> {
         let (executor, device) = (self.executor, self.executor.device());
         let last = self.tables_of_rows().last_class(device);
-        let is_sampled = |&class: &u32| {
-            let rows = order.count(class);
-            class <= LAST_SAMPLED_CLASS && rows > 0 && (class > LAST_SMALL_CLASS || are_many(rows, device))
-        };
+        let is_sampled = |&class: &u32| self.is_sampled(order, class);
         let classes = FIRST_CLASS..first_listed;
         let mut longest = None;
         for class in classes.clone().filter(is_sampled) {
@@ -137,7 +135,22 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         Ok(all)
     }
 
-    /// Counts some rows of a class, a block for each, and finds the largest number of their columns.
+    /// Whether a sample of the class is counted.
+    fn is_sampled(&self, order: &Order<K::Memory>, class: u32) -> bool {
+        if class > LAST_SAMPLED_CLASS {
+            return false;
+        }
+        let rows = order.count(class);
+        rows > 0 && (class > LAST_SMALL_CLASS || are_many(rows, self.executor.device()))
+    }
+
+    /// Whether a class is so small that the sample is all its rows.
+    pub fn sample_is_all(&self, order: &Order<K::Memory>, class: u32) -> bool {
+        self.is_sampled(order, class) && order.count(class) <= SAMPLE
+    }
+
+    /// Counts some rows of a class, by a block each if the device has room for these, and finds the largest number of their
+    /// columns.
     fn sample(
         &self,
         order: &Order<K::Memory>,
@@ -162,7 +175,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         unsafe { launch(executor, grid, kernel) }
     }
 
-    /// Computes rows of a class, as far apart as they have columns at most.
+    /// Computes rows of a class, with room for [`most`](AtOnce::most) columns each.
     ///
     /// # Safety
     /// It was determined for this class of these matrices. There is room for the columns and values of each row, their places
@@ -180,8 +193,9 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             AtOnce::ByLanes(lanes) => unsafe { self.compute_by_lanes(&lanes, rows, to, lengths, too_long) },
             AtOnce::ByTeams { class, most } => {
                 let begins = Begins::Apart { most, too_long };
-                // SAFETY: no row has more columns than its class allows, if `most` is as many; otherwise it is three quarters
-                // of at least 128 slots. The rest is the caller's promise.
+                // SAFETY: if `most` is what the class of the rows allows, they have fewer columns than slots; otherwise it is
+                // three quarters of at least 128 slots, and a quarter is at least the lanes of a warp. The rest is the
+                // caller's promise.
                 unsafe { self.compute_rows(class, rows, begins, to, lengths) }
             }
         }
@@ -201,11 +215,7 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             let rows = (order.count(class), order.rows_after(order.above(class)));
             // SAFETY: the order has these rows, and there is a length for each row.
             let by_length = unsafe { by_length(executor, rows, lengths.global()) }?;
-            let too_long = TooLong { class, by_length };
-            // None if they were counted before memory ran out.
-            if too_long.rows().0 == 0 {
-                continue;
-            }
+            let too_long = TooLong { by_length };
             // SAFETY: these rows are of the class, and there is a length for each row.
             unsafe { self.count(class, too_long.rows(), lengths.global_mut()) }?;
             all.push(too_long);

@@ -6,7 +6,8 @@
 //!
 //! Rows of many classes are computed [at once](super::at_once), in an array where each has room for the most columns that its
 //! class allows, or for about as many as a sample of its rows has, and so are those of the largest classes, whose products are
-//! [listed](super::listed). The entries of the others are counted. Then all lengths are known: the former are copied to their places in C, the latter
+//! [listed](super::listed). The entries of the others are counted, as are those of rows that turn out to have too many columns
+//! for their room. Then all lengths are known: the former rows are copied to their places in C, those that were counted
 //! classified by their own lengths and computed there. Rows that fit into no table, and long ones if B does not have
 //! too many columns, use a bit per column of B in global memory instead, in blocks that take a limited number of bytes
 //! together. Only the number of entries, numbers per class (rows, the longest of a sample, whether some are too long) and the
@@ -48,7 +49,7 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
     limits: Limits,
 ) -> Result<Csr<T, K::Memory>, Error> {
     let repeats = queue_columns_ascend(executor, right, 1)?;
-    let mut begun = match (left.row_offsets(), right.row_offsets()) {
+    let begin = |limits| match (left.row_offsets(), right.row_offsets()) {
         (Offsets::Narrow(of_left), Offsets::Narrow(of_right)) => {
             Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(limits)
         }
@@ -56,7 +57,12 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
             let (of_left, of_right) = (wide(executor, of_left)?, wide(executor, of_right)?);
             Sides::new(executor, (left, of_left.global()), (right, of_right.global()), &repeats).begin(limits)
         }
-    }?;
+    };
+    let mut begun = match begin(limits) {
+        // Counting all rows takes less.
+        Err(Error::OutOfMemory { .. }) if limits.most_temporary > 0 => begin(Limits { most_temporary: 0, ..limits })?,
+        begun => begun?,
+    };
     let scan = Scan::new(executor, &begun.lengths)?;
     let offsets = scan.offsets(1)?;
     let stored = scan.total() as usize;
@@ -147,7 +153,7 @@ pub(super) enum Begins<O> {
 }
 
 impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
-    /// Computes rows of few products, and of few entries, as far as they fit, and counts the entries of the others.
+    /// Computes rows at once as far as they fit, lists those of very many products, and counts the entries of the others.
     fn begin(&self, limits: Limits) -> Result<Begun<T, K>, Error> {
         let executor = self.executor;
         let mut lengths = executor.zeros(self.rows as usize)?;
@@ -156,16 +162,14 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         let (listed, bytes) = self.list_rows(&order, first_listed, limits.most_temporary, lengths.global_mut())?;
         let mut at_once = self.at_once_of_classes(&order, first_listed, &mut lengths)?;
         let mut most_bytes = limits.most_temporary.saturating_sub(bytes);
-        // The smaller classes come first, whose rows take less memory.
-        let mut fits = true;
         for class in FIRST_CLASS..first_listed {
             let Some(most) = at_once[class as usize].as_ref().map(AtOnce::most) else { continue };
             let columns = u64::from(order.count(class)) * u64::from(most);
             let own_bytes = columns * bytes_of_entry::<T>();
-            fits &= own_bytes <= most_bytes && columns <= MOST_TEMPORARY_COLUMNS;
-            match fits {
-                true => most_bytes -= own_bytes,
-                false => at_once[class as usize] = None,
+            if own_bytes <= most_bytes && columns <= MOST_TEMPORARY_COLUMNS {
+                most_bytes -= own_bytes;
+            } else {
+                at_once[class as usize] = None;
             }
         }
         let mut too_long = executor.zeros::<u32>(CLASSES as usize)?;
@@ -174,19 +178,15 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
         // The rows of the classes from the first listed one on are done, listed or counted.
         let done = order.above(first_listed - 1);
         order.for_each_after(done, last_table.max(HUGE_CLASS - 1), |class, count, rows| {
-            // SAFETY: the rows are those of the class, and there is a length for each.
-            let count_only = |lengths| unsafe { self.count(class, (count, rows), lengths) };
-            let Some(at_once) = &at_once[class as usize] else { return count_only(lengths.global_mut()) };
-            let room = count as usize * at_once.most() as usize;
-            let arrays = executor.unwritten(room).and_then(|columns| Ok((columns, executor.unwritten(room)?)));
-            let (mut columns, mut values) = match arrays {
-                Err(Error::OutOfMemory { .. }) => {
-                    // The lengths of the rows computed so far stay valid, if they are not too long.
-                    computed.clear();
-                    return count_only(lengths.global_mut());
+            let Some(at_once) = &at_once[class as usize] else {
+                if self.sample_is_all(&order, class) {
+                    return Ok(());
                 }
-                arrays => arrays?,
+                // SAFETY: the rows are those of the class, and there is a length for each.
+                return unsafe { self.count(class, (count, rows), lengths.global_mut()) };
             };
+            let room = count as usize * at_once.most() as usize;
+            let (mut columns, mut values) = (executor.unwritten(room)?, executor.unwritten(room)?);
             let to = (columns.global_mut(), values.global_mut());
             let flag = too_long.global_mut().after(class as usize);
             // SAFETY: there is room for as many columns of each row, a length for each, and a flag; their places fit 32 bits.
@@ -194,23 +194,11 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
             computed.push(Computed { class, most: at_once.most(), columns, values });
             Ok(())
         })?;
-        let may_be_too_long = (FIRST_CLASS..first_listed).any(|class| {
-            let at_once = &at_once[class as usize];
-            at_once.as_ref().is_some_and(|at_once| at_once.most() < most_products(class))
-        });
-        let mut count_too_long = || match may_be_too_long {
-            true => self.count_too_long(&order, &too_long, &mut lengths),
-            false => Ok(Vec::new()),
+        let may_be_too_long = computed.iter().any(|computed| computed.most < most_products(computed.class));
+        let too_long = match may_be_too_long {
+            true => self.count_too_long(&order, &too_long, &mut lengths)?,
+            false => Vec::new(),
         };
-        let mut too_long = match count_too_long() {
-            Err(Error::OutOfMemory { .. }) if !computed.is_empty() => {
-                computed.clear();
-                count_too_long()?
-            }
-            counted => counted?,
-        };
-        // The rows of other classes are among the counted ones.
-        too_long.retain(|too_long| computed.iter().any(|computed| computed.class == too_long.class));
         Ok(Begun { lengths, order, first_listed, computed, too_long, listed })
     }
 
@@ -344,8 +332,9 @@ impl<T: Scalar, K: KernelExecutor, O: Offset + Element> Sides<'_, T, K, O> {
     /// Computes rows with the tables of a class: columns, values and lengths.
     ///
     /// # Safety
-    /// Rows have fewer columns than the tables have slots, or they are apart, at most three quarters of the slots, of which
-    /// there are at least 128; there is a length for each row, and room for the columns and values where the rows begin.
+    /// Either each row has fewer columns than the tables have slots, or rows are apart, and their room and the team's lanes
+    /// are together at most as many as the slots. There is a length for each row, and room for the columns and values
+    /// where the rows begin.
     pub unsafe fn compute_rows(
         &self,
         number: u32,

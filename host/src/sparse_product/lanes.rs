@@ -19,8 +19,8 @@ use crate::executor::KernelExecutor;
 use crate::memory::Element;
 use crate::real::Scalar;
 
-/// The largest class of such rows, of at most 896 products or columns of B. Up to 2¹⁹ columns, blocks count longer ones by
-/// bits, which takes about as long as lanes.
+/// The largest class of such rows, of at most 896 products or columns of B. Teams compute or count longer ones in about the
+/// same time.
 const LAST_CLASS: u32 = 10;
 
 /// The number of resident threads for which a class has at least a row. A lane takes some 190 ns for a product on an H200,

@@ -57,7 +57,7 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
     /// CPU, another copy of the columns of C. It depends only on the shapes and the type, not on the products. On a CPU, it
     /// is a number and a bit per column and thread. On a GPU, it is some 50 bytes per row; 2²⁶ columns and values, and 24 bytes
     /// and two values for each of 2²⁴ products, for rows of very many products; and 224 columns and values per row, at most
-    /// 16 GiB, or 512 MiB for long rows, whichever is more. If there is less memory, rows are computed in two passes, which
+    /// 16 GiB; and up to 512 MiB for long rows. If there is less memory, rows are computed in two passes, which
     /// need only some of it.
     pub fn workspace_bytes<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> u64 {
         if executor.device().has_kernels() {

@@ -343,6 +343,30 @@ fn rows_longer_than_those_that_were_counted_have_the_bits_of_the_definition() {
             check_kept(emulator, &wide(&left), &right);
             check_limits(emulator, &left, &right);
         }
+        // Several teams in a warp, for rows of B are short: 240 products in 60 columns, but for a few rows in up to 220.
+        for (length, repeats) in [(4, false), (8, false), (4, true)] {
+            let per_row = 240 / length;
+            let column = |place: usize, columns: usize| {
+                let step = if repeats { place % length / 2 } else { place % length };
+                ((place / length * length + step) % columns) as u32
+            };
+            let columns: Vec<u32> = [60, 96, 100, 220]
+                .into_iter()
+                .flat_map(|columns| (0..240).map(move |place| (place, columns)))
+                .map(|(place, columns)| column(place, columns))
+                .collect();
+            let values = mixed::<T>(&[columns.len()], 1, 34).values().to_vec();
+            let offsets: Vec<u32> = (0..=4 * per_row).map(|row| (row * length) as u32).collect();
+            let right = Csr::try_new(4 * per_row, 300, offsets, columns, values).unwrap();
+            let kind = |row: usize| [52, 55, 58].iter().position(|&rare| row == rare).map_or(0, |rare| rare + 1);
+            let left_columns =
+                (0..70).flat_map(|row| (0..per_row).map(move |entry| (kind(row) * per_row + entry) as u32));
+            let left_offsets: Vec<u32> = (0..=70).map(|row| (row * per_row) as u32).collect();
+            let factors = mixed::<T>(&[70 * per_row], 1, 35).values().to_vec();
+            let left = Csr::try_new(70, 4 * per_row, left_offsets, left_columns.collect(), factors).unwrap();
+            check_kept(&emulators(16)[1], &left, &right);
+            check_kept(&emulators(16)[4], &left, &right);
+        }
     }
     check_all::<f64>();
     check_all::<Complex<f32>>();

@@ -6,9 +6,9 @@ use super::listed::{bytes_of_list, most_bytes_of_rows};
 use super::sides::{grid_with_words, threads_of_long_rows};
 use crate::device::Device;
 
-/// The largest class of rows that teams of lanes compute before their lengths are known, of at most 224 products or columns
-/// of B. In longer rows more products usually have the same column, and a table for their number would be much larger than
-/// for their length.
+/// The largest class of rows that teams of lanes compute before their lengths are known without a sample of these, of at most
+/// 224 products or columns of B. In longer rows more products usually have the same column, and a table for their number would
+/// be much larger than for their length.
 pub(super) const LAST_SMALL_CLASS: u32 = 8;
 
 /// Maximum number of bytes for the rows that are computed before their lengths are known, those whose products are listed
@@ -54,5 +54,5 @@ pub(super) fn workspace_bytes<T>(device: &Device, left_rows: usize, right_rows: 
     let wide = 16 * (left_rows + 1) + 8 * (right_rows + 1) + 4 * left_rows.max(right_rows);
     // Counts of sorting, and sums of scans.
     let of_device = 16 * device.resident_threads() + (1 << 10);
-    sorting + bits.max(temporary) + bytes_of_list::<T>() + most_bytes_of_rows::<T>() + wide + of_device
+    sorting + bits + temporary + bytes_of_list::<T>() + most_bytes_of_rows::<T>() + wide + of_device
 }

@@ -22,7 +22,7 @@ enum Quantity {
     SpeedUp,
     /// The name of the fastest run.
     Fastest,
-    /// Seconds of the conversion to the format of the fastest run, warm.
+    /// Milliseconds of the conversion to the format of the fastest run, warm.
     Conversion,
     /// Millions of nonzeros.
     Nonzeros,
@@ -95,7 +95,7 @@ impl Column {
             Quantity::Fastest => Some(cell(name)),
             Quantity::Conversion => {
                 let conversion = entry.spmv.get(name)?.conversion.as_ref()?;
-                Some(format!("{:.1}", conversion.warm))
+                Some(format!("{:.0}", 1e3 * conversion.warm))
             }
             Quantity::Nonzeros => Some(format!("{:.1}", 1e-6 * entry.nonzeros as f64)),
         }
@@ -188,12 +188,12 @@ mod tests {
             "against it: speed-up library=cuSPARSE",
             "bytes: bytes run=ell precision=float64",
             "10⁶ nonzeros: nonzeros",
-            "s: conversion run=ell",
+            "ms: conversion run=ell",
         ]);
         let expected = "\
-| matrix | fastest | µs | cuSPARSE | against it | bytes | 10⁶ nonzeros | s |
+| matrix | fastest | µs | cuSPARSE | against it | bytes | 10⁶ nonzeros | ms |
 |---|--:|--:|--:|--:|--:|--:|--:|
-| a | ell, csr-vector | 2.0, 1.0 | 0.5 | –, **0.50** | 0.54 | 2.5 | 0.5, – |
+| a | ell, csr-vector | 2.0, 1.0 | 0.5 | –, **0.50** | 0.54 | 2.5 | 500, – |
 ";
         assert_eq!(made.unwrap(), expected);
     }
