@@ -44,8 +44,8 @@ impl Tables {
     /// The largest class whose tables fit in shared memory; one less than the first if none fits.
     pub fn last_class(&self, device: &Device) -> u32 {
         let is_possible = |&number: &u32| {
-            let fits = [0, u32::MAX].map(|rows| self.class(number, rows, device).shared_bytes <= limit(device));
-            fits == [true; 2] && (self.of_blocks || 1 << number <= self.slots_of_warp)
+            let fits = |rows| self.class(number, rows, device).shared_bytes <= limit(device);
+            fits(0) && fits(u32::MAX) && (self.of_blocks || 1 << number <= self.slots_of_warp)
         };
         (FIRST_CLASS..CLASSES - 1).take_while(is_possible).last().unwrap_or(FIRST_CLASS - 1)
     }

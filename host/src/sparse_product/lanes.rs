@@ -40,7 +40,7 @@ pub(super) struct Lanes {
     pub most: u32,
 }
 
-/// Whether a class has so many rows that a lane each suffices.
+/// Whether a class has enough rows to give each a single lane.
 pub(super) fn are_many(rows: u32, device: &Device) -> bool {
     u64::from(rows) >= device.resident_threads() / THREADS_PER_ROW
 }

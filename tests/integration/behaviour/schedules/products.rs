@@ -256,8 +256,8 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
     let short = Csr::try_new(4, 28, vec![0_u32, 7, 14, 21, 28], (0..28).collect(), numbers.vector::<T>(28)).unwrap();
     check_sparse_product(executor, "a lane per row", &many, &short);
     check_sparse_product(executor, "a lane per row, wide", &with_wide_offsets(&many), &with_wide_offsets(&short));
-    // The same in a team's smaller tables, for 240 products in 60 columns or 260 in 130; and so many columns that rows are
-    // counted first, by tables of a warp.
+    // The same in a team's smaller tables, for 240 products in 60 columns or 260 in 130; and rows with too many columns for
+    // that, which are counted first, by tables of a warp.
     let right_rows = [60, 60, 60, 60, 130, 130, 230].map(|columns| 0..columns);
     let right_offsets = vec![0_u32, 60, 120, 180, 240, 370, 500, 730];
     let values = numbers.vector::<T>(730);
