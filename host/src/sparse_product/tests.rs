@@ -302,9 +302,14 @@ fn few_lanes_sort_rows_of_every_class() {
     }
 }
 
+/// Which of some kinds of rows the one at this place of a class is: 0 for most, from 1 on for three of a hundred, none of
+/// which is in a sample of every second, third or tenth row.
+fn kind_of_row(place: usize) -> usize {
+    [53, 55, 59].iter().position(|&rare| place % 100 == rare).map_or(0, |rare| rare + 1)
+}
+
 /// Two factors of a product with two classes of rows, `per_class` each, of which the first or the second number of products
-/// is given, most in the first of some numbers of different columns. A few have the others; none of these is in the sample
-/// of every third or tenth row that is counted.
+/// is given, [most](kind_of_row) in the first of some numbers of different columns.
 fn pair_with_rare_rows<T: Scalar>(per_class: u32, classes: [(usize, [usize; 4]); 2]) -> (Csr<T>, Csr<T>) {
     let columns_of = |different: usize, products: usize| (0..products).map(move |entry| (entry % different * 7) as u32);
     let rows = classes.map(|(products, different)| different.map(|different| columns_of(different, products)));
@@ -313,8 +318,8 @@ fn pair_with_rare_rows<T: Scalar>(per_class: u32, classes: [(usize, [usize; 4]);
     let [first, second] = classes.map(|(products, _)| products as u32);
     let offsets: Vec<u32> = (0..=8).map(|row| first * row.min(4) + second * (row.max(4) - 4)).collect();
     let right = Csr::try_new(8, 10_000, offsets, columns, values).unwrap();
-    let rare = |place: u32| [52, 55, 58].iter().position(|&rare| place % 100 == rare).map_or(0, |rare| rare + 1);
-    let left_columns = (0..2 * per_class).map(|row| rare(row % per_class) as u32 + row / per_class * 4).collect();
+    let left_column = |row: u32| kind_of_row((row % per_class) as usize) as u32 + row / per_class * 4;
+    let left_columns = (0..2 * per_class).map(left_column).collect();
     let factors = mixed::<T>(&[2 * per_class as usize], 1, 31).values().to_vec();
     let left_offsets: Vec<u32> = (0..=2 * per_class).collect();
     (Csr::try_new(2 * per_class as usize, 8, left_offsets, left_columns, factors).unwrap(), right)
@@ -358,9 +363,8 @@ fn rows_longer_than_those_that_were_counted_have_the_bits_of_the_definition() {
             let values = mixed::<T>(&[columns.len()], 1, 34).values().to_vec();
             let offsets: Vec<u32> = (0..=4 * per_row).map(|row| (row * length) as u32).collect();
             let right = Csr::try_new(4 * per_row, 300, offsets, columns, values).unwrap();
-            let kind = |row: usize| [52, 55, 58].iter().position(|&rare| row == rare).map_or(0, |rare| rare + 1);
             let left_columns =
-                (0..70).flat_map(|row| (0..per_row).map(move |entry| (kind(row) * per_row + entry) as u32));
+                (0..70).flat_map(|row| (0..per_row).map(move |entry| (kind_of_row(row) * per_row + entry) as u32));
             let left_offsets: Vec<u32> = (0..=70).map(|row| (row * per_row) as u32).collect();
             let factors = mixed::<T>(&[70 * per_row], 1, 35).values().to_vec();
             let left = Csr::try_new(70, 4 * per_row, left_offsets, left_columns.collect(), factors).unwrap();
