@@ -6,8 +6,10 @@ use std::cmp::Ordering;
 use std::error::Error as _;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
+use std::thread;
 
 use rayon::prelude::*;
 
@@ -188,6 +190,24 @@ pub fn all(count: usize, at_once: usize, holds: &(dyn Fn(usize) -> bool + Sync))
     first(count, at_once, &|mut range| range.find(|&number| !holds(number))).is_none()
 }
 
+/// Does both: `first` on a thread of its own if there can be one, and `second`, which may be bound to this thread, here.
+pub fn beside<A: Send, B>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
+    let first = Mutex::new(Some(first));
+    let take = || first.lock().ok().and_then(|mut first| first.take()).map(|work| work());
+    let both = |of_first: Option<A>, of_second: B| (of_first.expect("it was done"), of_second);
+    // A thread of a pool must not wait for another one that needs the pool.
+    if rayon::current_thread_index().is_some() {
+        return both(take(), second());
+    }
+    thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, take) {
+        Ok(thread) => {
+            let of_second = second();
+            both(thread.join().unwrap_or_else(|panic| resume_unwind(panic)), of_second)
+        }
+        Err(_) => both(take(), second()),
+    })
+}
+
 /// Does both, on two threads if one is free.
 pub fn join<A: Send, B: Send>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B + Send) -> (A, B) {
     /// Work that runs once.
@@ -226,6 +246,19 @@ mod tests {
                     .all(|(place, (number, item))| { place == *number && *item == number.to_string() })
             );
         }
+    }
+
+    #[test]
+    fn work_beside_other_work_stays_where_it_must() {
+        let here = thread::current().id();
+        let (first, second) = beside(|| thread::current().id(), || thread::current().id());
+        assert!(first != here && second == here);
+        // A thread of the only pool does both.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let (first, second) = pool.install(|| beside(|| map(3, 1, &|number| number).unwrap(), || 7));
+        assert_eq!((first, second), (vec![0, 1, 2], 7));
+        let caught = std::panic::catch_unwind(|| beside(|| panic!("of the thread"), || 7));
+        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"of the thread"));
     }
 
     #[test]

@@ -1,10 +1,16 @@
-//! Reads and writes of parts of arrays.
+//! Arrays that an executor fills, and reads and writes of their parts.
 
 use warp_spmv::executor::Executor;
 
 /// Reads elements from the middle of an array and writes them there: few, and more than are copied to a GPU at a time.
 /// The elements read are those from before the concurrent work.
 pub fn check_parts_of_arrays<E: Executor>(executor: &E) {
+    for length in [0, 1, 1001] {
+        let filled = executor.filled::<f64>(length, 0x3f).unwrap();
+        assert_eq!(executor.download(&filled).unwrap(), vec![f64::from_ne_bytes([0x3f; 8]); length]);
+        let zeros = executor.zeros::<u32>(length).unwrap();
+        assert_eq!(executor.download(&zeros).unwrap(), vec![0; length]);
+    }
     let mut numbers: Vec<u32> = (0..100_000).collect();
     let mut array = executor.upload(numbers.clone()).unwrap();
     for (first, count) in [(0, 1), (7, 12), (5, 90_000), (99_999, 1), (100_000, 0)] {

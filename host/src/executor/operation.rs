@@ -100,6 +100,16 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
     /// When memory runs out.
     fn zeros<T: Element>(&self, length: usize) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
 
+    /// An array in the executor's memory all of whose bytes are equal.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn filled<T: Element>(&self, length: usize, byte: u8) -> Result<<Self::Memory as Memory>::Buffer<T>, Error> {
+        let mut array: Vec<T> = memory::zeros(length)?;
+        bytemuck::cast_slice_mut::<T, u8>(&mut array).fill(byte);
+        self.upload(array)
+    }
+
     /// Copies an array to the host.
     ///
     /// # Errors

@@ -76,6 +76,7 @@ pub use hyb::{Fraction, Hyb, HybSplit, HybStrategy};
 pub use matrix::Matrix;
 pub(crate) use matrix::ValueArrays;
 pub use narrow::{Narrow, NarrowType, ValueStorage};
+pub(crate) use offsets::LARGEST_NARROW;
 pub use offsets::Offsets;
 #[doc(hidden)]
 pub use rows::parallel_rows;

@@ -7,7 +7,7 @@ use crate::executor::Executor;
 use crate::memory::{Buffer, HostMemory, Memory, Transfer, collect, copy, zeros};
 
 /// Largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
-pub(super) const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
+pub(crate) const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
 
 /// Start of each row's entries in the arrays of a CSR matrix: `rows + 1` numbers, the first 0, never decreasing, the
 /// last the number of stored entries. They are 32 bits wide as long as that number fits, because SpMV is bound by the

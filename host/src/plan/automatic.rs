@@ -1,20 +1,24 @@
 //! Plans that choose their format, and try formats before they do.
 
-use super::Plan;
 use super::narrow::{narrowed, no_updates};
 use super::update::Kept;
+use super::{Plan, Vector};
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::narrow::Recipe;
-use crate::format::{Csr, Format, ValueStorage};
-use crate::memory::{filled, with_capacity};
+use crate::format::{Csr, Format};
+use crate::memory::with_capacity;
+use crate::parallel;
 use crate::real::Scalar;
-use crate::select::{Analysis, Choice, Measure, REPETITIONS, Selection, WARM_UPS, choose};
+use crate::select::{
+    Analysis, CLEARLY_SLOWER, Choice, FEW_REPETITIONS, Measure, REPETITIONS, Selection, WARM_UPS, choose, decide,
+    decide_in_memory,
+};
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
-    /// [`automatic`](Self::automatic) for a matrix that is already in the executor's memory. The parts that are analysed are
-    /// copied to the host: the pattern and, if they may be stored in fewer bytes, the values. If the transpose is to be
-    /// stored, the plan is made from that copy.
+    /// [`automatic`](Self::automatic) for a matrix that is already in the executor's memory. The row offsets are copied to the
+    /// host, and samples of the other arrays; the whole matrix if so many multiplications are planned that a clustered format
+    /// may pay, or if the transpose is to be stored.
     ///
     /// # Errors
     /// As for [`automatic`](Self::automatic), and when the matrix belongs to another executor.
@@ -22,19 +26,15 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         if selection.stores_transpose() {
             return Self::automatic_with_transpose(executor, matrix.to_host(executor)?, selection);
         }
-        let analysis = match selection.values {
-            ValueStorage::Full => Analysis { narrow: None, ..Analysis::new(&matrix.pattern_to_host(executor)?)? },
-            _ => Analysis::new(&matrix.to_host(executor)?)?,
-        };
-        let choice = choose(&analysis, executor.device(), selection)?;
+        let (analysis, choice) = decide_in_memory(executor, &matrix, selection)?;
         Self::from_choice(executor, matrix, &analysis, choice, selection)
     }
 
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
-    /// it. [`explain`](Self::explain) gives the reasons. This takes about as long as two multiplications in CSR on the CPU,
-    /// plus the conversion; if formats are [measured](Selection::measure), also their conversions and some multiplications
-    /// in each, with the matrix in CSR, twice, and in two of them in memory at a time: the fastest so far is kept. Another
-    /// format may be chosen the next time, whose sums are rounded differently; outcomes are kept in the
+    /// it. [`explain`](Self::explain) gives the reasons. The choice takes about as long as two multiplications in CSR on the
+    /// CPU, while the matrix is copied to a GPU. If formats are [measured](Selection::measure), their conversions and some
+    /// multiplications in each follow, with the matrix in CSR, twice, and in two of them in memory at a time: the fastest so
+    /// far is kept. Another format may be chosen the next time, whose sums are rounded differently; outcomes are kept in the
     /// [`store`](Selection::store), if there is one.
     ///
     /// If [transposed products](Selection::transposed) must be reproducible, the transpose is stored in addition to the
@@ -64,9 +64,17 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         if selection.stores_transpose() {
             return Self::automatic_with_transpose(executor, matrix, selection);
         }
-        let analysis = Analysis::new(&matrix)?;
-        let choice = choose(&analysis, executor.device(), selection)?;
-        Self::from_choice(executor, matrix.upload(executor)?, &analysis, choice, selection)
+        let device = executor.device();
+        if !device.has_kernels() {
+            let (analysis, choice) = decide(&matrix, device, selection)?;
+            return Self::from_choice(executor, matrix.upload(executor)?, &analysis, choice, selection);
+        }
+        // The copy takes longer than the analysis.
+        let (decided, uploaded) =
+            parallel::beside(|| decide(&matrix, device, selection), || matrix.upload_copy(executor));
+        let (analysis, choice) = decided?;
+        drop(matrix);
+        Self::from_choice(executor, uploaded?, &analysis, choice, selection)
     }
 
     /// The part of [`automatic`](Self::automatic) after the matrix is in the executor's memory: tries formats, if that
@@ -100,8 +108,17 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         let mut fastest: Option<(f64, Self)> = None;
         if !candidates.is_empty() {
             let mut measured = with_capacity(candidates.len())?;
+            let mut vectors = None;
             for format in candidates {
-                let measure = || measure(executor, &csr, format, selection, choice.recipe_for(format, &recipe));
+                let least_of =
+                    |fastest: &Option<(f64, Self)>| fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
+                let least = least_of(&fastest);
+                let mut measure = || {
+                    let recipe = choice.recipe_for(format, &recipe);
+                    let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
+                    let mut plan = Self::from_converted(executor, narrowed(executor, matrix, format, recipe)?, format)?;
+                    Ok((measure(executor, &mut plan, &mut vectors, least)?, plan))
+                };
                 let mut found = measure();
                 if matches!(found, Err(Error::OutOfMemory { .. })) && fastest.take().is_some() {
                     // There may be room without it.
@@ -109,7 +126,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 }
                 let found = found.ok();
                 measured.push((format, found.as_ref().map(|&(seconds, _)| seconds)));
-                let least = fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
+                let least = least_of(&fastest);
                 fastest = found.filter(|&(seconds, _)| seconds < least).or(fastest);
             }
             if selection.measure == Measure::WhereUnsure {
@@ -168,26 +185,36 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 }
 
-/// Minimum time in seconds of a multiplication in `format`, and the plan that multiplied.
+/// All bytes of the elements that a trial multiplies: not zeros, with which a GPU's arithmetic uses less power, and its clocks
+/// rise. As an element of any type, they are a number below 1.
+const BYTE: u8 = 0x3f;
+
+/// x and y of trials.
+type Vectors<T, E> = (Vector<T, E>, Vector<T, E>);
+
+/// Minimum time in seconds of a multiplication by a plan, from fewer multiplications if it is clearly more than `least`.
 fn measure<T: Scalar, E: Executor>(
     executor: &E,
-    csr: &Csr<T, E::Memory>,
-    format: Format,
-    selection: &Selection,
-    recipe: Option<&Recipe<T>>,
-) -> Result<(f64, Plan<T, E>), Error> {
-    let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
-    let matrix = narrowed(executor, matrix, format, recipe)?;
-    // With zeros, a GPU's arithmetic uses less power, and its clocks rise.
-    let x = executor.upload(filled(matrix.columns(), T::ONE)?)?;
-    let mut y = executor.zeros(matrix.rows())?;
-    let mut plan = Plan::from_converted(executor, matrix, format)?;
-    let mut least = f64::INFINITY;
+    plan: &mut Plan<T, E>,
+    vectors: &mut Option<Vectors<T, E>>,
+    least: f64,
+) -> Result<f64, Error> {
+    let (x, y) = match vectors {
+        Some(vectors) => vectors,
+        None => {
+            let (rows, columns) = (plan.matrix().rows(), plan.matrix().columns());
+            vectors.insert((executor.filled(columns, BYTE)?, executor.zeros(rows)?))
+        }
+    };
+    let mut own = f64::INFINITY;
     for repetition in 0..WARM_UPS + REPETITIONS {
-        let time = executor.time(&mut || plan.apply(T::ONE, &x, T::ZERO, &mut y))?;
+        let time = executor.time(&mut || plan.apply(T::ONE, x, T::ZERO, y))?;
         if repetition >= WARM_UPS {
-            least = least.min(time.as_secs_f64());
+            own = own.min(time.as_secs_f64());
+        }
+        if repetition + 1 == WARM_UPS + FEW_REPETITIONS && own > CLEARLY_SLOWER * least {
+            break;
         }
     }
-    Ok((least.max(f64::MIN_POSITIVE), plan))
+    Ok(own.max(f64::MIN_POSITIVE))
 }

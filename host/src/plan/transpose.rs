@@ -11,7 +11,7 @@ use crate::executor::Executor;
 use crate::format::{Csr, Format};
 use crate::parallel;
 use crate::real::Scalar;
-use crate::select::{Analysis, Selection, choose};
+use crate::select::{Selection, decide};
 use crate::spmv::Operands;
 use crate::spmv::transposed::Transposition;
 
@@ -181,9 +181,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         };
         let in_csr = transpose.matrix.bytes();
         let selection_of_matrix = without(in_csr);
-        let analysis = Analysis::new(&matrix)?;
-        let choice =
-            choose(&analysis, executor.device(), &selection_of_matrix).map_err(|error| of_both(error, in_csr))?;
+        let (analysis, choice) =
+            decide(&matrix, executor.device(), &selection_of_matrix).map_err(|error| of_both(error, in_csr))?;
         let plan = Self::from_choice(executor, matrix.upload(executor)?, &analysis, choice, &selection_of_matrix)?;
         let stored = plan.matrix.bytes();
         let transpose = transpose

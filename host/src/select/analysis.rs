@@ -158,7 +158,7 @@ fn csr_bytes<T>(matrix: &impl Pattern) -> u128 {
 const RUN: usize = 16;
 
 /// The narrowest type that preserves the bits of the values of a sample.
-fn narrowest<T: Scalar>(values: &[T], sampling: Sampling) -> Result<Option<NarrowType>, Error> {
+pub(super) fn narrowest<T: Scalar>(values: &[T], sampling: Sampling) -> Result<Option<NarrowType>, Error> {
     let runs = sample(values.len().div_ceil(RUN), values.len(), sampling);
     let mut looked_at = with_capacity(runs.len() * RUN)?;
     for run in runs {

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::format::narrow::Recipe;
 use crate::format::{FillLimit, Format, NarrowType, ValueStorage, check_shape};
 
-pub(crate) use trials::{REPETITIONS, WARM_UPS};
+pub(crate) use trials::{CLEARLY_SLOWER, FEW_REPETITIONS, REPETITIONS, WARM_UPS};
 
 /// The purpose for which a format is chosen.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use super::pattern::Pattern;
 use super::sample::{Sampling, places};
 use crate::error::Error;
 use crate::format::{BlockSize, block_columns, block_columns_of, rows_of_block};
-use crate::memory::{collect, filled, with_capacity};
+use crate::memory::{collect, filled, reserve, with_capacity};
 use crate::parallel;
 
 /// Half the width of a 95 % confidence interval for a mean, in standard errors.
@@ -71,20 +71,21 @@ struct Drawn {
     block_row: usize,
     entries: usize,
     draws: usize,
-    /// The column by which it was drawn; `None` to sample all of it.
-    column: Option<u32>,
+    /// The index of the entry by which it was drawn; `None` to sample all of it.
+    entry: Option<usize>,
 }
 
 impl Drawn {
-    /// Counts its blocks: all of them, or those in the part of its columns with the column by which it was drawn. A
+    /// Counts its blocks: all of them, or those in the part of its columns with the entry by which it was drawn. A
     /// block row is split into as many parts as make each short, and each part is drawn in proportion to its entries.
     fn look(self, matrix: &impl Pattern, size: BlockSize, scratch: &mut Vec<u32>) -> Result<Seen, Error> {
-        let Self { block_row, entries, draws, column } = self;
+        let Self { block_row, entries, draws, entry } = self;
         let seen = |blocks: usize, whole: bool| Seen { blocks: blocks as u32, entries, draws, whole };
-        let Some(column) = column.filter(|_| entries > LONG) else {
+        let Some(entry) = entry.filter(|_| entries > LONG) else {
             block_columns(matrix, size, block_row, scratch)?;
             return Ok(seen(scratch.len(), true));
         };
+        let column = matrix.columns_of(entry..entry + 1)[0];
         let width = matrix.columns().div_ceil(entries.div_ceil(LONG)).next_multiple_of(size.columns());
         let begin = column as usize / width * width;
         // If a row is not sorted, this may be another part of it.
@@ -108,7 +109,7 @@ impl BlockFill {
     fn new(
         matrix: &impl Pattern,
         size: BlockSize,
-        entries: &[(usize, u32)],
+        entries: &[(usize, usize)],
         sampling: Sampling,
     ) -> Result<Self, Error> {
         let block_rows = matrix.rows().div_ceil(size.rows());
@@ -181,36 +182,35 @@ impl BlockFill {
     }
 }
 
-/// Evenly spaced entries by row and column, used to draw block rows of every size.
-fn drawn_entries(matrix: &impl Pattern, sampling: Sampling) -> Result<Vec<(usize, u32)>, Error> {
+/// Evenly spaced entries, each with its row, used to draw block rows of every size.
+fn drawn_entries(matrix: &impl Pattern, sampling: Sampling) -> Result<Vec<(usize, usize)>, Error> {
     let entries = match sampling {
         Sampling::Everything => Vec::new(),
-        Sampling::Part => collect(draws(matrix.nnz()))?,
+        Sampling::Part => {
+            let draws = (matrix.nnz() / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS);
+            collect(places(matrix.nnz(), draws))?
+        }
     };
-    let entry_of = |draw: usize| (matrix.row_of(entries[draw]), matrix.columns_of(entries[draw]..entries[draw] + 1)[0]);
-    parallel::map(entries.len(), 1, &entry_of)
+    parallel::map(entries.len(), DRAWN_AT_ONCE, &|draw| (matrix.row_of(entries[draw]), entries[draw]))
 }
 
-/// The entries by which block rows are drawn.
-fn draws(nnz: usize) -> impl ExactSizeIterator<Item = usize> {
-    places(nnz, (nnz / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS))
-}
-
-/// The rows of all block rows that may be sampled, for each draw those of every size.
-pub(super) fn block_rows_looked_at(matrix: &impl Pattern) -> impl ExactSizeIterator<Item = Range<usize>> {
-    draws(matrix.nnz()).map(|entry| {
-        let row = matrix.row_of(entry);
-        let of_size = |size: &BlockSize| rows_of_block(matrix.rows(), *size, row / size.rows());
-        let join = |all: Range<usize>, of_size: Range<usize>| all.start.min(of_size.start)..all.end.max(of_size.end);
-        BlockSize::ALL.iter().map(of_size).fold(row..row + 1, join)
-    })
+/// The rows of all block rows of every size that are sampled.
+pub(super) fn block_rows_looked_at(matrix: &impl Pattern) -> Result<Vec<Range<usize>>, Error> {
+    let entries = drawn_entries(matrix, Sampling::Part)?;
+    let mut rows = Vec::new();
+    for &size in BlockSize::ALL {
+        let drawn = draw(matrix, size.rows(), &entries, Sampling::Part)?;
+        reserve(&mut rows, drawn.len())?;
+        rows.extend(drawn.iter().map(|drawn| rows_of_block(matrix.rows(), size, drawn.block_row)));
+    }
+    Ok(rows)
 }
 
 /// The block rows of these entries; all block rows if everything is sampled.
 fn draw(
     matrix: &impl Pattern,
     height: usize,
-    entries: &[(usize, u32)],
+    entries: &[(usize, usize)],
     sampling: Sampling,
 ) -> Result<Vec<Drawn>, Error> {
     let block_rows = matrix.rows().div_ceil(height);
@@ -218,16 +218,16 @@ fn draw(
         let rows = block_row * height..matrix.rows().min((block_row + 1) * height);
         matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start)
     };
-    let whole = |block_row: usize| Drawn { block_row, entries: entries_of(block_row), draws: 1, column: None };
+    let whole = |block_row: usize| Drawn { block_row, entries: entries_of(block_row), draws: 1, entry: None };
     if sampling == Sampling::Everything {
         return collect((0..block_rows).map(whole));
     }
     let mut drawn: Vec<Drawn> = with_capacity(entries.len())?;
-    for &(row, column) in entries {
+    for &(row, entry) in entries {
         let block_row = row / height;
         match drawn.last_mut() {
             Some(last) if last.block_row == block_row && last.entries <= LONG => last.draws += 1,
-            _ => drawn.push(Drawn { column: Some(column), ..whole(block_row) }),
+            _ => drawn.push(Drawn { entry: Some(entry), ..whole(block_row) }),
         }
     }
     // If they are long, an evenly spaced subset.

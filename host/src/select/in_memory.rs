@@ -85,7 +85,7 @@ fn looked_at(pattern: &impl Pattern) -> Result<Vec<Range<usize>>, Error> {
     add(&mut warps_looked_at(pattern, Sampling::Part).map(|warp| of_rows(warp * WARP_LANES..(warp + 1) * WARP_LANES)))?;
     add(&mut runs_looked_at(pattern.nnz(), Sampling::Part).into_iter())?;
     add(&mut Widening::slices_looked_at(pattern, Sampling::Part).map(|slice| of_rows(Widening::rows_of(slice))))?;
-    add(&mut block_rows_looked_at(pattern).map(of_rows))?;
+    add(&mut block_rows_looked_at(pattern)?.into_iter().map(of_rows))?;
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|next, before| {
         let joins = next.start <= before.end;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::ops::Range;
+use std::ops::{Add, Range};
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::WARP_LANES;
 use crate::error::Error;
-use crate::format::{Offsets, RowLengths, Slicing, padded_strip_steps, slots_of};
+use crate::format::{LARGEST_NARROW, Offsets, RowLengths, Slicing, padded_strip_steps, slots_of};
 use crate::parallel;
 
 /// Lanes that may share a row.
@@ -154,13 +154,44 @@ struct Tally {
 /// Buffers that a thread reuses.
 #[derive(Default)]
 struct Scratch {
-    lengths: Vec<usize>,
+    narrow: Vec<u32>,
+    wide: Vec<usize>,
     /// Lengths of a window that are not short.
     long: Vec<usize>,
 }
 
+/// A number of entries, of rows between two offsets of the same type: a processor's registers hold more of the narrow ones.
+trait Entries: Copy + Ord + Add<Output = Self> + Default {
+    fn count(self) -> usize;
+
+    /// The steps that take 2 to the power of `shift` entries each.
+    fn steps(self, shift: u32) -> usize;
+}
+
+impl Entries for u32 {
+    fn count(self) -> usize {
+        self as usize
+    }
+
+    /// No offset is so near to the largest number that the sum would be beyond it.
+    fn steps(self, shift: u32) -> usize {
+        const { assert!(LARGEST_NARROW <= u32::MAX - WARP_LANES as u32) };
+        ((self + ((1 << shift) - 1)) >> shift) as usize
+    }
+}
+
+impl Entries for usize {
+    fn count(self) -> usize {
+        self
+    }
+
+    fn steps(self, shift: u32) -> usize {
+        (self + (1 << shift) - 1) >> shift
+    }
+}
+
 /// Combines consecutive numbers in groups of equal size, so that `TO` results remain.
-fn join<const FROM: usize, const TO: usize>(from: &[usize; FROM], join: impl Fn(usize, usize) -> usize) -> [usize; TO] {
+fn join<N: Entries, const FROM: usize, const TO: usize>(from: &[N; FROM], join: impl Fn(N, N) -> N) -> [N; TO] {
     std::array::from_fn(|place| {
         let together = &from[place * (FROM / TO)..][..FROM / TO];
         together[1..].iter().fold(together[0], |all, &it| join(all, it))
@@ -168,38 +199,45 @@ fn join<const FROM: usize, const TO: usize>(from: &[usize; FROM], join: impl Fn(
 }
 
 /// Total steps if each step takes 2 to the power of `shift` entries.
-fn steps(entries: &[usize], shift: u32) -> usize {
-    entries.iter().map(|entries| (entries + (1 << shift) - 1) >> shift).sum()
+fn steps<N: Entries>(entries: &[N], shift: u32) -> usize {
+    entries.iter().map(|entries| entries.steps(shift)).sum()
 }
 
 impl Tally {
     /// Adds rows that begin at a multiple of [`ROWS_AT_ONCE`].
     fn add(mut self, offsets: &Offsets, rows: Range<usize>) -> Self {
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.lengths.clear();
+        let Scratch { narrow, wide, long } = &mut scratch;
         match offsets {
             Offsets::Narrow(offsets) => {
-                scratch.lengths.extend(offsets[rows.start..=rows.end].windows(2).map(|it| (it[1] - it[0]) as usize));
+                narrow.clear();
+                narrow.extend(offsets[rows.start..=rows.end].windows(2).map(|it| it[1] - it[0]));
+                self.add_rows(narrow, long);
             }
             Offsets::Wide(offsets) => {
-                scratch.lengths.extend(offsets[rows.start..=rows.end].windows(2).map(|it| (it[1] - it[0]) as usize));
+                wide.clear();
+                wide.extend(offsets[rows.start..=rows.end].windows(2).map(|it| (it[1] - it[0]) as usize));
+                self.add_rows(wide, long);
             }
-        }
-        for rows in scratch.lengths.chunks(GROUP_ROWS) {
-            // Missing rows count as empty.
-            let mut group = [0; GROUP_ROWS];
-            group[..rows.len()].copy_from_slice(rows);
-            self.add_group(&group);
-        }
-        for window in scratch.lengths.chunks(Slicing::SORTED.sigma as usize) {
-            self.add_window(window, &mut scratch.long);
         }
         self.scratch = scratch;
         self
     }
 
+    fn add_rows<N: Entries>(&mut self, lengths: &[N], long: &mut Vec<usize>) {
+        for rows in lengths.chunks(GROUP_ROWS) {
+            // Missing rows count as empty.
+            let mut group = [N::default(); GROUP_ROWS];
+            group[..rows.len()].copy_from_slice(rows);
+            self.add_group(&group);
+        }
+        for window in lengths.chunks(Slicing::SORTED.sigma as usize) {
+            self.add_window(window, long);
+        }
+    }
+
     /// Adds sums over neighbours in their original order: those of each number of rows from half as many, or a third.
-    fn add_group(&mut self, rows: &[usize; GROUP_ROWS]) {
+    fn add_group<N: Entries>(&mut self, rows: &[N; GROUP_ROWS]) {
         const { assert!(HEIGHTS.len() == 7 && PADDED_HEIGHT == 16 && Slicing::UNSORTED.slice_size == 64) };
         let add = |left, right| left + right;
         let sums_2: [_; GROUP_ROWS / 2] = join(rows, add);
@@ -208,31 +246,31 @@ impl Tally {
         let sums_8: [_; GROUP_ROWS / 8] = join(&sums_4, add);
         let sums_12: [_; GROUP_ROWS / 12] = join(&sums_4, add);
         let sums_16: [_; GROUP_ROWS / 16] = join(&sums_8, add);
-        let longest_2: [_; GROUP_ROWS / 2] = join(rows, usize::max);
-        let longest_4: [_; GROUP_ROWS / 4] = join(&longest_2, usize::max);
-        let longest_8: [_; GROUP_ROWS / 8] = join(&longest_4, usize::max);
-        let longest_16: [_; GROUP_ROWS / 16] = join(&longest_8, usize::max);
-        let longest_32: [_; GROUP_ROWS / 32] = join(&longest_16, usize::max);
-        let longest_64: [_; GROUP_ROWS / 64] = join(&longest_32, usize::max);
-        let of_warps: [&[usize]; LANES.len()] = [&longest_32, &longest_16, &longest_8, &longest_4, &longest_2, rows];
-        let of_strips: [&[usize]; HEIGHTS.len()] = [rows, &sums_2, &sums_4, &sums_6, &sums_8, &sums_12, &sums_16];
+        let longest_2: [_; GROUP_ROWS / 2] = join(rows, N::max);
+        let longest_4: [_; GROUP_ROWS / 4] = join(&longest_2, N::max);
+        let longest_8: [_; GROUP_ROWS / 8] = join(&longest_4, N::max);
+        let longest_16: [_; GROUP_ROWS / 16] = join(&longest_8, N::max);
+        let longest_32: [_; GROUP_ROWS / 32] = join(&longest_16, N::max);
+        let longest_64: [_; GROUP_ROWS / 64] = join(&longest_32, N::max);
+        let of_warps: [&[N]; LANES.len()] = [&longest_32, &longest_16, &longest_8, &longest_4, &longest_2, rows];
+        let of_strips: [&[N]; HEIGHTS.len()] = [rows, &sums_2, &sums_4, &sums_6, &sums_8, &sums_12, &sums_16];
         let padded = sums_16.iter().zip(&longest_16);
         self.sums.add(&RowSums {
             lane_steps: std::array::from_fn(|place| steps(of_warps[place], LANES[place].ilog2())),
             strip_steps: of_strips.map(|strips| steps(strips, WARP_LANES.ilog2())),
-            slice_widths: longest_64.iter().sum(),
+            slice_widths: longest_64.iter().map(|longest| longest.count()).sum(),
             sorted_slice_widths: 0,
-            padded_steps: padded.map(|(&entries, &longest)| padded_strip_steps(entries, longest)).sum(),
+            padded_steps: padded.map(|(entries, longest)| padded_strip_steps(entries.count(), longest.count())).sum(),
         });
     }
 
     /// Adds the rows of a window: the number of rows of each length, and the widths of its slices if it is sorted by
     /// length, where a slice is as wide as its first row.
-    fn add_window(&mut self, window: &[usize], long: &mut Vec<usize>) {
+    fn add_window<N: Entries>(&mut self, window: &[N], long: &mut Vec<usize>) {
         self.short.resize(SHORT, 0);
         let slice = Slicing::SORTED.slice_size as usize;
-        let first = window.first().copied().unwrap_or(0);
-        if first < SHORT && window.iter().all(|&length| length == first) {
+        let first = window.first().map_or(0, |first| first.count());
+        if first < SHORT && window.iter().all(|length| length.count() == first) {
             self.short[first] += window.len();
             self.sums.sorted_slice_widths += window.len().div_ceil(slice) * first;
             return;
@@ -240,7 +278,7 @@ impl Tally {
         long.clear();
         let mut counts = [0usize; SHORT];
         let mut longest = 0;
-        for &length in window {
+        for length in window.iter().map(|length| length.count()) {
             match counts.get_mut(length) {
                 Some(count) => {
                     *count += 1;

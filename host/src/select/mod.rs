@@ -30,6 +30,7 @@ pub(crate) mod analysis;
 mod calibration;
 mod choice;
 pub(crate) mod costs;
+mod decision;
 mod exclusion;
 mod fill;
 mod in_memory;
@@ -46,8 +47,11 @@ mod work;
 
 pub use analysis::Analysis;
 pub use calibration::Calibration;
+pub(crate) use choice::{CLEARLY_SLOWER, FEW_REPETITIONS, REPETITIONS, WARM_UPS};
 pub use choice::{Candidate, Choice, Measure, Selection, choose};
-pub(crate) use choice::{REPETITIONS, WARM_UPS};
+#[doc(hidden)]
+pub use decision::decide;
+pub(crate) use decision::decide_in_memory;
 pub use exclusion::Exclusion;
 pub use sample::Sampling;
 pub use store::{Outcomes, Store};

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use host::executor::Executor;
 use host::format::{FillLimit, Matrix};
-use host::select::{Analysis, Selection, choose};
+use host::select::{Selection, decide};
 use host::{Csr, Error, Format, Multivector, Plan, Scalar, ValueStorage, Vector};
 
 use super::columns::{Columns, ONE};
@@ -110,8 +110,7 @@ impl<T: Scalar, S: Subject> Session<'_, '_, T, S> {
         }
         let once = || {
             self.timed(csr, |copy| {
-                let analysis = Analysis::new(self.matrix)?;
-                let choice = choose(&analysis, subject.device(), &selection)?;
+                let (analysis, choice) = decide(self.matrix, subject.device(), &selection)?;
                 Plan::from_choice(subject, copy, &analysis, choice, &selection)
             })
         };

@@ -62,11 +62,15 @@ unsafe impl Executor for Cuda {
     }
 
     fn zeros<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        self.filled(length, 0)
+    }
+
+    fn filled<T: Element>(&self, length: usize, byte: u8) -> Result<CudaBuffer<T>, Error> {
         let buffer = self.allocate(length)?;
         if !buffer.is_empty() {
             let (bytes, stream) = (buffer.bytes() as usize, self.stream().handle());
             // SAFETY: the array has `bytes` bytes, and kernels launched later come after.
-            driver(unsafe { cuMemsetD8Async(buffer.address(), 0, bytes, stream) }, "filling an array with zeros")?;
+            driver(unsafe { cuMemsetD8Async(buffer.address(), byte, bytes, stream) }, "filling an array")?;
         }
         Ok(buffer)
     }

@@ -10,6 +10,7 @@ use crate::format::{Csr, clustered_symmetric};
 use crate::memory::{copy, same_bits};
 use crate::parallel;
 use crate::real::Scalar;
+use crate::select::Analysis;
 use crate::select::locality::SECTOR_BYTES;
 use crate::select::sample::{Sampling, places};
 
@@ -99,6 +100,21 @@ impl Clusters {
             },
             exact,
         }))
+    }
+
+    /// Returns clusters that those of a square matrix cannot surpass: no column in two parts, no padding, and each entry
+    /// with an equal one across the diagonal.
+    pub(crate) fn at_best(analysis: &Analysis) -> Self {
+        let [rows, columns, entries] = [analysis.rows, analysis.columns, analysis.nnz].map(|count| count as f64);
+        Self {
+            bytes: entries * (2 + analysis.value_bytes) as f64 + 4.0 * (rows + columns),
+            columns,
+            sectors: (analysis.columns * analysis.value_bytes).div_ceil(SECTOR_BYTES) as f64,
+            width: entries / ROWS as f64,
+            pairs: entries,
+            symmetric_bytes: None,
+            exact: false,
+        }
     }
 
     /// Returns the number of slots for entries.

@@ -15,6 +15,10 @@ pub(crate) const WARM_UPS: usize = 2;
 /// machine only adds time.
 pub(crate) const REPETITIONS: usize = 7;
 
+/// After so many timed multiplications, a format that takes this many times as long as the fastest has lost.
+pub(crate) const FEW_REPETITIONS: usize = 3;
+pub(crate) const CLEARLY_SLOWER: f64 = 1.1;
+
 /// Cost of trying a format besides its conversion, in multiplications: the timed ones, those before them, and two for a copy
 /// of the matrix.
 const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
@@ -56,16 +60,24 @@ impl Choice {
             None if candidate.format == best.format => TRIAL * candidate.multiply,
             None => candidate.convert + TRIAL * candidate.multiply,
         };
-        let gain = |rival: &Candidate| {
-            let ratio = rival.multiply / best.multiply;
-            best.multiply * multiplications * expected_gain(ratio.ln(), best.error.hypot(rival.error))
-        };
+        let gain = |rival: &Candidate| multiplications * best.gain(rival);
         let rivals = || rivals.iter().copied().filter(|rival| gain(rival) > price(rival));
         if rivals().map(|rival| gain(rival) - price(rival)).sum::<f64>() <= price(best) {
             return Vec::new();
         }
         let all = [best].into_iter().chain(rivals());
         all.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
+    }
+
+    /// Whether a candidate of another choice for the same matrix may be chosen instead, by prediction, trial or earlier
+    /// measurement.
+    pub(crate) fn may_prefer(&self, other: &Self) -> bool {
+        let Some(best) = self.possible().next() else { return true };
+        let Some(multiplications) = self.multiplications else { return true };
+        other.possible().any(|rival| {
+            let gain = multiplications as f64 * best.gain(rival);
+            rival.measured.is_some() || gain + best.convert > rival.convert
+        })
     }
 
     /// Decides again with measurements; a format without a time failed. The matrix is already stored in `converted`.
@@ -87,6 +99,14 @@ impl Choice {
             }
         }
         self.decide(selection)
+    }
+}
+
+impl Candidate {
+    /// The average saving per multiplication, in seconds, from knowing the times of this format and a rival.
+    fn gain(&self, rival: &Self) -> f64 {
+        let ratio = rival.multiply / self.multiply;
+        self.multiply * expected_gain(ratio.ln(), self.error.hypot(rival.error))
     }
 }
 
