@@ -12,13 +12,13 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::select::{
     Analysis, CLEARLY_SLOWER, Choice, FEW_REPETITIONS, Measure, REPETITIONS, Selection, WARM_UPS, choose, decide,
-    decide_in_memory,
+    decide_in_memory, is_small,
 };
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
-    /// [`automatic`](Self::automatic) for a matrix that is already in the executor's memory. The row offsets are copied to the
-    /// host, and samples of the other arrays; the whole matrix if so many multiplications are planned that a clustered format
-    /// may pay, or if the transpose is to be stored.
+    /// [`automatic`](Self::automatic) for a matrix that is already in the executor's memory. Of a large matrix, the host usually
+    /// receives the row offsets and samples of the other arrays. It receives all of a small one, and of one for which so many
+    /// multiplications are planned that a clustered format may pay, or whose transpose is to be stored.
     ///
     /// # Errors
     /// As for [`automatic`](Self::automatic), and when the matrix belongs to another executor.
@@ -65,7 +65,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             return Self::automatic_with_transpose(executor, matrix, selection);
         }
         let device = executor.device();
-        if !device.has_kernels() {
+        if !device.has_kernels() || is_small(&matrix) {
             let (analysis, choice) = decide(&matrix, device, selection)?;
             return Self::from_choice(executor, matrix.upload(executor)?, &analysis, choice, selection);
         }
@@ -78,8 +78,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     /// The part of [`automatic`](Self::automatic) after the matrix is in the executor's memory: tries formats, if that
-    /// pays or is requested, and converts. `choice` is the result of [`choose`] for the matrix's `analysis`, with the
-    /// same executor and `selection`.
+    /// pays or is requested, and converts. `choice` is the result of [`choose`] or [`decide`] for the matrix's `analysis`,
+    /// with the same executor and `selection`.
     ///
     /// # Errors
     /// As for [`automatic`](Self::automatic).
@@ -113,16 +113,17 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 let least_of =
                     |fastest: &Option<(f64, Self)>| fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
                 let least = least_of(&fastest);
-                let mut measure = || {
+                let measure = |vectors: &mut _| {
                     let recipe = choice.recipe_for(format, &recipe);
                     let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
                     let mut plan = Self::from_converted(executor, narrowed(executor, matrix, format, recipe)?, format)?;
-                    Ok((measure(executor, &mut plan, &mut vectors, least)?, plan))
+                    Ok((measure(executor, &mut plan, vectors, least)?, plan))
                 };
-                let mut found = measure();
+                let mut found = measure(&mut vectors);
                 if matches!(found, Err(Error::OutOfMemory { .. })) && fastest.take().is_some() {
                     // There may be room without it.
-                    found = measure();
+                    vectors = None;
+                    found = measure(&mut vectors);
                 }
                 let found = found.ok();
                 measured.push((format, found.as_ref().map(|&(seconds, _)| seconds)));

@@ -1,5 +1,6 @@
 //! The choice of a format.
 
+mod known;
 mod trials;
 
 use std::cmp::Ordering;
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::format::narrow::Recipe;
 use crate::format::{FillLimit, Format, NarrowType, ValueStorage, check_shape};
 
+pub(super) use known::Known;
 pub(crate) use trials::{CLEARLY_SLOWER, FEW_REPETITIONS, REPETITIONS, WARM_UPS};
 
 /// The purpose for which a format is chosen.
@@ -212,23 +214,7 @@ impl Candidate {
 /// # Errors
 /// When no format can be chosen, or the analysis is of a matrix with more rows or columns than supported.
 pub fn choose(analysis: &Analysis, device: &Device, selection: &Selection) -> Result<Choice, Error> {
-    let mut notes = Vec::new();
-    let calibration = selection.store.as_ref().map(|store| store.calibration(device));
-    let calibration = note(&mut notes, calibration).flatten().unwrap_or_else(|| Calibration::shipped(device));
-    let machine = Machine::from(device);
-    let mut choice = choose_with(analysis, &machine, &calibration, &Outcomes::new(), selection)?;
-    // Outcomes are stored per type of the values, which follows from the prediction.
-    let measured = selection.store.as_ref().map(|store| store.outcomes(analysis, device, choice.narrow_type()));
-    let measured = note(&mut notes, measured).unwrap_or_default();
-    if !measured.is_empty() {
-        choice = choose_with(analysis, &machine, &calibration, &measured, selection)?;
-    }
-    choice.note = (!notes.is_empty()).then(|| notes.join("; "));
-    Ok(choice)
-}
-
-fn note<R>(notes: &mut Vec<String>, read: Option<Result<R, Error>>) -> Option<R> {
-    read?.map_err(|error| notes.push(error.to_string())).ok()
+    Known::new(device, selection).choose(analysis, selection)
 }
 
 /// [`choose`] with a calibration and earlier measurements.
@@ -338,10 +324,16 @@ impl Choice {
             }
             _ => Err(Error::NoFormat {
                 considered: self.candidates.len(),
-                smallest: self.candidates.iter().map(|candidate| candidate.traffic.stored).min().unwrap_or(0),
+                smallest: self.smallest(),
                 budget: selection.memory_budget,
             }),
         }
+    }
+
+    /// The fewest bytes that a candidate stores; those of clusters that were not looked at are unknown.
+    fn smallest(&self) -> u128 {
+        let known = self.candidates.iter().filter(|candidate| candidate.excluded != Some(Exclusion::NotClustered));
+        known.map(|candidate| candidate.traffic.stored).min().unwrap_or(0)
     }
 
     /// The factor by which another format must be predicted to be faster than CSR.

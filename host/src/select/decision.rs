@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::analysis::{Analysis, narrowest};
-use super::choice::{Choice, Measure, Selection, choose};
+use super::choice::{Choice, Known, Measure, Selection, choose};
 use super::exclusion::Exclusion;
 use super::sample::{Sampling, places};
 use crate::device::Device;
@@ -18,7 +18,7 @@ use crate::real::Scalar;
 const RUNS: usize = 8;
 const VALUES_OF_RUN: usize = 512;
 
-/// Number of entries up to which clusters are found while the rest is analysed: that takes less time than to choose twice.
+/// Number of entries up to which a matrix is analysed as a whole: that takes less time than to choose twice.
 const FEW: usize = 1 << 18;
 
 /// Analyses a matrix and chooses a format. As [`Analysis::new`] and [`choose`], but the [clusters](Analysis::clusters) stay
@@ -27,7 +27,7 @@ const FEW: usize = 1 << 18;
 /// # Errors
 /// As for [`choose`], and when memory runs out.
 pub fn decide<T: Scalar>(matrix: &Csr<T>, device: &Device, selection: &Selection) -> Result<(Analysis, Choice), Error> {
-    if matrix.nnz() <= FEW {
+    if is_small(matrix) || takes_clusters(selection) {
         let analysis = Analysis::new(matrix)?;
         let choice = choose(&analysis, device, selection)?;
         return Ok((analysis, choice));
@@ -36,6 +36,16 @@ pub fn decide<T: Scalar>(matrix: &Csr<T>, device: &Device, selection: &Selection
         parallel::join(|| Analysis::of_pattern(matrix, Sampling::Part), || narrowest(matrix.values(), Sampling::Part));
     let analysis = Analysis { narrow: narrow?, ..of_pattern? };
     with_clusters(analysis, device, selection, || Clusters::new(matrix, Sampling::Part))
+}
+
+/// Whether a matrix has so few entries that all of it is analysed.
+pub(crate) fn is_small<T: Scalar, M: Memory>(matrix: &Csr<T, M>) -> bool {
+    matrix.nnz() <= FEW
+}
+
+/// Whether clusters matter for this selection whatever the matrix.
+fn takes_clusters(selection: &Selection) -> bool {
+    selection.multiplications.is_none() || matches!(selection.measure, Measure::Best(_))
 }
 
 /// [`decide`] for a matrix in an executor's memory. Of a large one on a GPU, the host receives the row offsets and samples,
@@ -61,7 +71,7 @@ impl<T: Scalar> Operation for Decide<T> {
         executor: &K,
         (matrix, device, selection): (&Csr<T, K::Memory>, &Device, &Selection),
     ) -> Result<(Analysis, Choice), Error> {
-        if matrix.nnz() <= FEW {
+        if is_small(matrix) || takes_clusters(selection) {
             return decide(&matrix.to_host(executor)?, device, selection);
         }
         let narrow = match selection.values {
@@ -106,12 +116,13 @@ fn with_clusters(
     selection: &Selection,
     clusters: impl FnOnce() -> Result<Option<Clusters>, Error>,
 ) -> Result<(Analysis, Choice), Error> {
-    let choice = choose(&analysis, device, selection);
-    if !matter(&analysis, &choice, device, selection)? {
+    let known = Known::new(device, selection);
+    let choice = known.choose(&analysis, selection);
+    if !matter(&analysis, &choice, &known, selection)? {
         return Ok((analysis, choice?));
     }
     let analysis = Analysis { clusters: clusters()?, ..analysis };
-    let choice = choose(&analysis, device, selection)?;
+    let choice = known.choose(&analysis, selection)?;
     Ok((analysis, choice))
 }
 
@@ -120,7 +131,7 @@ fn with_clusters(
 fn matter(
     analysis: &Analysis,
     choice: &Result<Choice, Error>,
-    device: &Device,
+    known: &Known<'_>,
     selection: &Selection,
 ) -> Result<bool, Error> {
     // Samples of other matrices have no clusters.
@@ -131,14 +142,17 @@ fn matter(
         Ok(choice) => choice,
         Err(error) => return Ok(matches!(error, Error::NoFormat { .. })),
     };
-    let unknown = choice.candidates.iter().filter(|candidate| candidate.excluded == Some(Exclusion::NotClustered));
-    let among: Vec<_> = unknown.map(|candidate| candidate.format).collect();
+    let unknown = || choice.candidates.iter().filter(|candidate| candidate.excluded == Some(Exclusion::NotClustered));
+    if unknown().any(|candidate| candidate.measured.is_some()) {
+        return Ok(true);
+    }
+    let among: Vec<_> = unknown().map(|candidate| candidate.format).collect();
     if among.is_empty() {
         return Ok(false);
     }
     let at_best = Analysis { clusters: Some(Clusters::at_best(analysis)), ..analysis.clone() };
-    match choose(&at_best, device, &Selection { among, ..selection.clone() }) {
-        Ok(at_best) => Ok(matches!(selection.measure, Measure::Best(_)) || choice.may_prefer(&at_best)),
+    match known.choose(&at_best, &Selection { among, ..selection.clone() }) {
+        Ok(at_best) => Ok(choice.may_prefer(&at_best)),
         Err(Error::NoFormat { .. }) => Ok(false),
         Err(error) => Err(error),
     }
@@ -203,7 +217,7 @@ mod tests {
         assert!(analysis.clusters.is_some() && choice.format == clustered);
         let best = Selection { measure: Measure::Best(2), ..selection(Some(1)) };
         assert!(decide(&matrix, gpu.device(), &best).unwrap().0.clusters.is_some());
-        let not = Selection { among: vec![Format::CSR_VECTOR], ..best };
+        let not = Selection { among: vec![Format::CSR_VECTOR], ..selection(Some(u64::MAX)) };
         assert!(decide(&matrix, gpu.device(), &not).unwrap().0.clusters.is_none());
     }
 
@@ -227,15 +241,18 @@ mod tests {
         }
     }
 
-    /// Parts of real matrices are never better.
     #[test]
     #[cfg_attr(miri, ignore = "samples of large matrices")]
     fn no_clusters_surpass_the_best_ones() {
-        for matrix in [matrix(3000, false), matrix(3000, true), matrix(1, false)] {
-            let analysis = Analysis::with_sampling(&matrix, Sampling::Everything).unwrap();
-            let (best, real) = (Clusters::at_best(&analysis), analysis.clusters.unwrap());
-            assert!(best.bytes <= real.bytes && best.sectors <= real.sectors && best.width <= real.width);
-            assert!(best.columns <= real.columns && best.pairs >= real.pairs, "{best:?} {real:?}");
+        // Most of its rows and columns are empty.
+        let nearly_empty = Csr::try_from_triplets(9000, 9000, &[3, 8000], &[8000, 3], &[1.0, 1.0]).unwrap();
+        for matrix in [matrix(3000, false), matrix(3000, true), matrix(1, false), nearly_empty] {
+            for sampling in [Sampling::Part, Sampling::Everything] {
+                let analysis = Analysis::with_sampling(&matrix, sampling).unwrap();
+                let (best, real) = (Clusters::at_best(&analysis), analysis.clusters.unwrap());
+                assert!(best.bytes <= real.bytes && best.sectors <= real.sectors && best.width <= real.width);
+                assert!(best.columns <= real.columns && best.pairs >= real.pairs, "{best:?} {real:?}");
+            }
         }
     }
 }

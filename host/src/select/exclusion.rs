@@ -24,7 +24,7 @@ pub enum Exclusion {
     TooLarge,
     /// Its blocks need more shared memory than is available to them.
     SharedMemory,
-    /// It is unknown which rows share columns, or a row has too many for a block.
+    /// It is unknown which rows share columns, perhaps because it would not matter, or a row has too many for a block.
     NotClustered,
     /// Few entries have an equal counterpart across the diagonal.
     NotSymmetric,

@@ -160,7 +160,7 @@ struct Scratch {
     long: Vec<usize>,
 }
 
-/// A number of entries, of rows between two offsets of the same type: a processor's registers hold more of the narrow ones.
+/// Numbers of entries, as wide as the offsets: a register holds more of the narrow ones.
 trait Entries: Copy + Ord + Add<Output = Self> + Default {
     fn count(self) -> usize;
 

@@ -51,7 +51,7 @@ pub(crate) use choice::{CLEARLY_SLOWER, FEW_REPETITIONS, REPETITIONS, WARM_UPS};
 pub use choice::{Candidate, Choice, Measure, Selection, choose};
 #[doc(hidden)]
 pub use decision::decide;
-pub(crate) use decision::decide_in_memory;
+pub(crate) use decision::{decide_in_memory, is_small};
 pub use exclusion::Exclusion;
 pub use sample::Sampling;
 pub use store::{Outcomes, Store};

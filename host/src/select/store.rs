@@ -32,6 +32,20 @@ pub struct Store {
 /// Measured seconds of a multiplication, by the name of the format.
 pub type Outcomes = BTreeMap<String, f64>;
 
+/// Measured times of all matrices, as read once.
+#[derive(Default)]
+pub(super) struct Remembered(BTreeMap<String, Outcomes>);
+
+impl Remembered {
+    /// Those of a matrix with values of this type on a device.
+    pub fn outcomes(&self, analysis: &Analysis, device: &Device, narrow: Option<NarrowType>) -> Outcomes {
+        match self.0.is_empty() {
+            true => Outcomes::new(),
+            false => self.0.get(&fingerprint(analysis, device, narrow)).cloned().unwrap_or_default(),
+        }
+    }
+}
+
 impl Store {
     /// The store in the user's data folder, if the system provides one.
     pub fn of_user() -> Option<Self> {
@@ -77,7 +91,12 @@ impl Store {
         device: &Device,
         narrow: Option<NarrowType>,
     ) -> Result<Outcomes, Error> {
-        Ok(self.all()?.remove(&fingerprint(analysis, device, narrow)).unwrap_or_default())
+        Ok(self.remembered()?.outcomes(analysis, device, narrow))
+    }
+
+    /// Measured times of all matrices.
+    pub(super) fn remembered(&self) -> Result<Remembered, Error> {
+        self.all().map(Remembered)
     }
 
     /// Adds measured times for a matrix with values of this type on a device.

@@ -102,14 +102,14 @@ impl Clusters {
         }))
     }
 
-    /// Returns clusters that those of a square matrix cannot surpass: no column in two parts, no padding, and each entry
-    /// with an equal one across the diagonal.
+    /// Returns clusters that those of a square matrix cannot surpass: all entries in rows of the same columns, no padding, and
+    /// each entry with an equal one across the diagonal.
     pub(crate) fn at_best(analysis: &Analysis) -> Self {
-        let [rows, columns, entries] = [analysis.rows, analysis.columns, analysis.nnz].map(|count| count as f64);
+        let entries = analysis.nnz as f64;
         Self {
-            bytes: entries * (2 + analysis.value_bytes) as f64 + 4.0 * (rows + columns),
-            columns,
-            sectors: (analysis.columns * analysis.value_bytes).div_ceil(SECTOR_BYTES) as f64,
+            bytes: entries * (2 + analysis.value_bytes) as f64,
+            columns: 0.0,
+            sectors: 0.0,
             width: entries / ROWS as f64,
             pairs: entries,
             symmetric_bytes: None,

@@ -75,7 +75,7 @@ impl Choice {
         let Some(best) = self.possible().next() else { return true };
         let Some(multiplications) = self.multiplications else { return true };
         other.possible().any(|rival| {
-            let gain = multiplications as f64 * best.gain(rival);
+            let gain = multiplications.max(1) as f64 * best.gain(rival);
             rival.measured.is_some() || gain + best.convert > rival.convert
         })
     }
