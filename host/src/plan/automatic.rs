@@ -16,9 +16,9 @@ use crate::select::{
 };
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
-    /// [`automatic`](Self::automatic) for a matrix that is already in the executor's memory. Of a large matrix, the host usually
-    /// receives the row offsets and samples of the other arrays. It receives all of a small one, and of one for which so many
-    /// multiplications are planned that a clustered format may pay, or whose transpose is to be stored.
+    /// [`automatic`](Self::automatic) for a matrix that is already in the executor's memory. The host usually receives the row
+    /// offsets of a large matrix and samples of its other arrays. It receives all of a small matrix, of one whose transpose is
+    /// to be stored, and of one for which a clustered format may pay within the planned multiplications.
     ///
     /// # Errors
     /// As for [`automatic`](Self::automatic), and when the matrix belongs to another executor.
