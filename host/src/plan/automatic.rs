@@ -11,8 +11,7 @@ use crate::memory::with_capacity;
 use crate::parallel;
 use crate::real::Scalar;
 use crate::select::{
-    Analysis, CLEARLY_SLOWER, Choice, FEW_REPETITIONS, Measure, REPETITIONS, Selection, WARM_UPS, choose, decide,
-    decide_in_memory, is_small,
+    Analysis, Choice, Measure, REPETITIONS, Selection, WARM_UPS, choose, decide, decide_in_memory, is_small,
 };
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
@@ -110,9 +109,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             let mut measured = with_capacity(candidates.len())?;
             let mut vectors = None;
             for format in candidates {
-                let least_of =
-                    |fastest: &Option<(f64, Self)>| fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
-                let least = least_of(&fastest);
+                let least = fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
                 let measure = |vectors: &mut _| {
                     let recipe = choice.recipe_for(format, &recipe);
                     let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
@@ -127,8 +124,11 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 }
                 let found = found.ok();
                 measured.push((format, found.as_ref().map(|&(seconds, _)| seconds)));
-                let least = least_of(&fastest);
-                fastest = found.filter(|&(seconds, _)| seconds < least).or(fastest);
+                if let Some(found) = found
+                    && fastest.as_ref().is_none_or(|&(least, _)| found.0 < least)
+                {
+                    fastest = Some(found);
+                }
             }
             if selection.measure == Measure::WhereUnsure {
                 // There may be no room for a copy: a measurement that was not requested must not exclude a format, and
@@ -185,6 +185,12 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         }
     }
 }
+
+/// Timed multiplications after which a clearly slower format has lost.
+const FEW_REPETITIONS: usize = 3;
+
+/// Multiple of the fastest format's time from which another one is clearly slower.
+const CLEARLY_SLOWER: f64 = 1.1;
 
 /// All bytes of the elements that a trial multiplies: not zeros, with which a GPU's arithmetic uses less power, and its clocks
 /// rise. As an element of any type, they are a number below 1.

@@ -21,7 +21,7 @@ use crate::format::narrow::Recipe;
 use crate::format::{FillLimit, Format, NarrowType, ValueStorage, check_shape};
 
 pub(super) use known::Known;
-pub(crate) use trials::{CLEARLY_SLOWER, FEW_REPETITIONS, REPETITIONS, WARM_UPS};
+pub(crate) use trials::{REPETITIONS, WARM_UPS};
 
 /// The purpose for which a format is chosen.
 #[derive(Clone, Debug)]

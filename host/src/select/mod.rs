@@ -47,8 +47,8 @@ mod work;
 
 pub use analysis::Analysis;
 pub use calibration::Calibration;
-pub(crate) use choice::{CLEARLY_SLOWER, FEW_REPETITIONS, REPETITIONS, WARM_UPS};
 pub use choice::{Candidate, Choice, Measure, Selection, choose};
+pub(crate) use choice::{REPETITIONS, WARM_UPS};
 #[doc(hidden)]
 pub use decision::decide;
 pub(crate) use decision::{decide_in_memory, is_small};

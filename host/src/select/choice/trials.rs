@@ -15,12 +15,6 @@ pub(crate) const WARM_UPS: usize = 2;
 /// machine only adds time.
 pub(crate) const REPETITIONS: usize = 7;
 
-/// Timed multiplications after which a clearly slower format has lost.
-pub(crate) const FEW_REPETITIONS: usize = 3;
-
-/// Multiple of the fastest format's time from which another one is clearly slower.
-pub(crate) const CLEARLY_SLOWER: f64 = 1.1;
-
 /// Cost of trying a format besides its conversion, in multiplications: the timed ones, those before them, and two for a copy
 /// of the matrix.
 const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
