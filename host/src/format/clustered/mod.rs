@@ -2,6 +2,7 @@
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
+mod cells;
 pub(crate) mod clusters;
 mod column_set;
 pub(in crate::format) mod costs;

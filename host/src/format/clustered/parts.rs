@@ -7,7 +7,7 @@ use super::territories::Territories;
 use super::{PartSize, ROWS};
 use crate::error::Error;
 use crate::format::Csr;
-use crate::memory::{collect, copy, reserve, with_capacity};
+use crate::memory::{collect, copy, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -104,7 +104,7 @@ impl Parts {
             let share = territories.share(territory);
             growth.parts(territory, share.map_or(limits, |(entries, parts)| limits.shared(entries, parts)))
         })?;
-        Self::joined(grown)?.ordered(matrix)
+        Self::joined(grown, matrix)
     }
 
     /// Grows some parts of a square matrix, each from one of these rows, as if it were the first; if the first part has
@@ -131,7 +131,7 @@ impl Parts {
         {
             grown.truncate(1);
         }
-        Self::joined(grown)?.ordered(matrix)
+        Self::joined(grown, matrix)
     }
 
     /// Returns no parts.
@@ -142,27 +142,45 @@ impl Parts {
         Ok(Self { part_begins, row_numbers: Vec::new(), column_begins, column_numbers: Vec::new() })
     }
 
-    /// Concatenates all these parts.
-    fn joined(mut grown: Vec<Result<Self, Error>>) -> Result<Self, Error> {
-        if grown.len() == 1
-            && let Some(parts) = grown.pop()
-        {
-            return parts;
+    /// Concatenates all these parts, the rows of each sorted by length and its columns in ascending order.
+    fn joined<T: Scalar>(results: Vec<Result<Self, Error>>, matrix: &Csr<T>) -> Result<Self, Error> {
+        let mut grown = with_capacity(results.len())?;
+        for parts in results {
+            grown.push(parts?);
         }
-        let mut all = Self::none()?;
-        for parts in grown {
-            let Self { part_begins, row_numbers, column_begins, column_numbers } = parts?;
-            let (slices, columns) = ((all.row_numbers.len() / ROWS) as u32, all.column_numbers.len() as u64);
-            reserve(&mut all.part_begins, part_begins.len())?;
-            all.part_begins.extend(part_begins[1..].iter().map(|begin| begin + slices));
-            reserve(&mut all.row_numbers, row_numbers.len())?;
-            all.row_numbers.extend_from_slice(&row_numbers);
-            reserve(&mut all.column_begins, column_begins.len())?;
-            all.column_begins.extend(column_begins[1..].iter().map(|begin| begin + columns));
-            reserve(&mut all.column_numbers, column_numbers.len())?;
-            all.column_numbers.extend_from_slice(&column_numbers);
+        let sum = |count: fn(&Self) -> usize| grown.iter().map(count).sum::<usize>();
+        let count = sum(Self::count);
+        let (mut part_begins, mut column_begins) = (with_capacity(count + 1)?, with_capacity(count + 1)?);
+        let mut row_numbers = zeros(sum(|parts| parts.row_numbers.len()))?;
+        let mut column_numbers = zeros(sum(|parts| parts.column_numbers.len()))?;
+        let mut pieces = with_capacity(count)?;
+        let (mut slices, mut columns) = (0, 0);
+        part_begins.push(slices);
+        column_begins.push(columns);
+        let (mut rows_left, mut columns_left) = (&mut row_numbers[..], &mut column_numbers[..]);
+        for part in grown.iter().flat_map(|parts| (0..parts.count()).map(|part| parts.of(part))) {
+            let (of_rows, of_columns);
+            (of_rows, rows_left) = rows_left.split_at_mut(part.0.len());
+            (of_columns, columns_left) = columns_left.split_at_mut(part.1.len());
+            slices += (of_rows.len() / ROWS) as u32;
+            columns += of_columns.len() as u64;
+            part_begins.push(slices);
+            column_begins.push(columns);
+            pieces.push((part, of_rows, of_columns));
         }
-        Ok(all)
+        let length = |row: u32| if row == NO_ROW { 0 } else { matrix.range(row as usize).len() };
+        // `NO_ROW` is the largest number and comes last.
+        let key = |row: u32| u64::from(u32::MAX - length(row).min(u32::MAX as usize) as u32) << 32 | u64::from(row);
+        let sorted = parallel::map_items(pieces, &|(_, ((rows, columns), of_rows, of_columns))| {
+            let mut keys = collect(rows.iter().map(|&row| key(row)))?;
+            keys.sort_unstable();
+            of_rows.iter_mut().zip(keys).for_each(|(row, key)| *row = key as u32);
+            of_columns.copy_from_slice(columns);
+            of_columns.sort_unstable();
+            Ok(())
+        })?;
+        sorted.into_iter().collect::<Result<(), Error>>()?;
+        Ok(Self { part_begins, row_numbers, column_begins, column_numbers })
     }
 
     /// Returns the positions and the columns of a part.
@@ -175,31 +193,6 @@ impl Parts {
     /// Returns the number of parts.
     pub fn count(&self) -> usize {
         self.part_begins.len() - 1
-    }
-
-    /// Sorts the rows of each part by length, and its columns in ascending order.
-    fn ordered<T: Scalar>(mut self, matrix: &Csr<T>) -> Result<Self, Error> {
-        let mut pieces = with_capacity(self.count())?;
-        let (mut rows_left, mut columns_left) = (&mut self.row_numbers[..], &mut self.column_numbers[..]);
-        for (slices, columns) in self.part_begins.windows(2).zip(self.column_begins.windows(2)) {
-            let (rows, rest) = rows_left.split_at_mut((slices[1] - slices[0]) as usize * ROWS);
-            rows_left = rest;
-            let (columns, rest) = columns_left.split_at_mut((columns[1] - columns[0]) as usize);
-            columns_left = rest;
-            pieces.push((rows, columns));
-        }
-        let length = |row: u32| if row == NO_ROW { 0 } else { matrix.range(row as usize).len() };
-        // `NO_ROW` is the largest number and comes last.
-        let key = |row: u32| u64::from(u32::MAX - length(row).min(u32::MAX as usize) as u32) << 32 | u64::from(row);
-        let ordered = parallel::map_items(pieces, &|(_, (rows, columns))| {
-            let mut keys = collect(rows.iter().map(|&row| key(row)))?;
-            keys.sort_unstable();
-            rows.iter_mut().zip(keys).for_each(|(row, key)| *row = key as u32);
-            columns.sort_unstable();
-            Ok(())
-        })?;
-        ordered.into_iter().collect::<Result<(), Error>>()?;
-        Ok(self)
     }
 }
 
