@@ -50,12 +50,15 @@ pub(super) fn from_csr<T: Scalar, K: KernelExecutor>(
 ) -> Result<ClusteredSymmetric<T, K::Memory>, Error> {
     let is_square = matrix.rows() == matrix.columns() && matrix.nnz() > 0;
     if is_square && part_size.contradiction().is_none() && columns_ascend(executor, &matrix, 1)? {
-        let parts = Parts::new(&matrix.pattern_to_host(executor)?, part_size, size_of::<T>(), Kept::RowsAndHalo)?;
+        let pattern = matrix.pattern_to_host(executor)?;
         let most = part_size.elements(size_of::<T>());
-        if let Some(arranger) = Arranger::new(executor, &matrix, parts)?
-            && let Some(converted) = arranger.convert(part_size, most, limit)?
-        {
-            return Ok(converted);
+        // As on the host: where few entries have images, the first parts may be too large.
+        for kept in [Kept::RowsAndHalo, Kept::RowsAndColumns] {
+            let parts = Parts::new(&pattern, part_size, size_of::<T>(), kept)?;
+            let Some(arranger) = Arranger::new(executor, &matrix, parts)? else { break };
+            if let Some(converted) = arranger.convert(part_size, most, limit)? {
+                return Ok(converted);
+            }
         }
     }
     let matrix = matrix.transfer(&Download(executor))?;
