@@ -1,5 +1,5 @@
-//! Cells: the rows nearest to each of many seed rows. They are small, so it takes few steps to find them, each with enough rows for
-//! all threads.
+//! Cells: the rows nearest to each of many seed rows. They are small, so it takes few steps to find them, each with
+//! enough rows for all threads.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -17,8 +17,8 @@ const MOST_PIECES: usize = 64;
 /// Least number of rows of a piece.
 const LEAST_OF_A_PIECE: usize = if cfg!(miri) { 1 } else { 16 };
 
-/// Steps that a thread goes before all share the rows out anew, which takes as long as thousands of visits. With more, threads would
-/// go too far where others are nearer.
+/// Steps that a thread goes before all share the rows out anew, which takes as long as thousands of visits. With more,
+/// threads would go too far where others are nearer.
 const STEPS_AT_ONCE: usize = 4;
 
 /// One row in this many counts as a link between cells.
@@ -114,8 +114,8 @@ impl Cells {
     }
 }
 
-/// Marks of rows and columns: the number of steps from the nearest seed times the number of seeds, plus the number of that seed,
-/// the first of several; or [`NOBODY`].
+/// Marks of rows and columns: the number of steps from the nearest seed times the number of seeds, plus the number of
+/// that seed, the first of several; or [`NOBODY`].
 struct Marks<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     /// Without it, a column is the row with its number, and has no mark of its own.
@@ -183,7 +183,7 @@ fn step<T: Scalar>(
             columns(ahead).iter().step_by(16).for_each(|column| prefetch(column));
         }
         let mark = from[row as usize].load(Relaxed).saturating_add(more);
-        // Marks of so many steps have no numbers.
+        // A mark of more steps has no number.
         if mark == NOBODY || columns(row).len() >= HUB {
             continue;
         }

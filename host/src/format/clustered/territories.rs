@@ -15,8 +15,9 @@ const PARTS: usize = 16;
 /// Largest number of territories: more threads would be of no use.
 const MOST: usize = 16;
 
-/// Cells per territory: enough for territories of about the same number of entries.
-const CELLS: usize = 16;
+/// Cells per territory: enough for territories of about the same number of entries. With more, their borders are
+/// longer, and parts have more columns.
+const CELLS: usize = 12;
 
 /// One in this many parts is held back: a territory whose rows have more columns than usual takes one part more than
 /// its share, and a surplus part would begin on the device only when all others are done.
@@ -85,8 +86,9 @@ impl Territories {
     }
 }
 
-/// Returns the territory of each cell. Each territory in turn grows until it has its share of the remaining entries: by a
-/// neighbouring cell, if there is one, and of several by that which leaves the fewest links to cells that are free. O(count²).
+/// Returns the territory of each cell. Each territory in turn grows until it has its share of the remaining entries: by
+/// a neighbouring cell, if there is one, and of several by that which leaves the fewest links to cells that are free.
+/// O(cells²).
 fn grouped(cells: &Cells, territories: usize) -> Result<Vec<u8>, Error> {
     let count = cells.count();
     let mut owners = filled(count, NOBODY)?;
