@@ -164,6 +164,18 @@ fn conversions_and_products() {
 }
 
 #[test]
+fn parts_in_several_territories() {
+    let _turn = Turn::wait();
+    // Each has more than 32 parts of 8,192 entries.
+    for generator in ["stencil:5:280x200", "rectangle:rows=40000,columns=30000,per-row=8"] {
+        let matrix = generated(generator);
+        assert!(matrix.nnz() > 33 << 13);
+        let convert = |matrix| Matrix::try_from_csr(matrix, Format::CLUSTERED, UNLIMITED);
+        each_refused(generator, || matrix.clone(), convert);
+    }
+}
+
+#[test]
 fn csr_and_the_choice() {
     let _turn = Turn::wait();
     for matrix in [grid(), unsorted()] {

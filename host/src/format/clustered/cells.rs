@@ -1,6 +1,7 @@
-//! Cells: the rows nearest to each of many seed rows. They are small, so it takes few steps to find them, each with
-//! enough rows for all threads.
+//! Cells: the rows nearest to each of many seed rows. The more there are, the fewer steps it takes to find them, and the
+//! more rows each step has for all threads.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::growth::HUB;
@@ -21,7 +22,11 @@ const LEAST_OF_A_PIECE: usize = if cfg!(miri) { 1 } else { 16 };
 /// threads would go too far where others are nearer.
 const STEPS_AT_ONCE: usize = 4;
 
-/// One row in this many counts as a link between cells.
+/// Largest number of rows from which a thread goes another step before all share them out: where rows have many
+/// neighbours, it would soon go through the whole matrix.
+const MOST_TO_GO_ON: usize = 1 << 10;
+
+/// The entries of one row in this many count as links between cells.
 const LINKS_OF_ONE_IN: usize = 4;
 
 /// Rows whose columns are being prefetched.
@@ -63,20 +68,36 @@ impl Cells {
         let links = collect((0..count * count).map(|_| AtomicU64::new(0)))?;
         let cells = Self { count, of_rows, links, unreached: AtomicU64::new(0) };
         let of_columns = if transposed.is_some() { &of_columns } else { &cells.of_rows };
-        parallel::for_each(matrix.rows(), parallel::ROWS_AT_ONCE, &|row| cells.link(row, of_columns, matrix));
+        let chunks = matrix.rows().div_ceil(parallel::ROWS_AT_ONCE);
+        parallel::for_each(chunks, 1, &|chunk| {
+            let mut first = chunk * parallel::ROWS_AT_ONCE;
+            let end = matrix.rows().min(first + parallel::ROWS_AT_ONCE);
+            // Added up as far as possible: where most rows are in one cell, threads would wait for each other at its sum.
+            for rows in cells.of_rows[first..end].chunk_by(|left, right| left == right) {
+                cells.link(first..first + rows.len(), of_columns, matrix);
+                first += rows.len();
+            }
+        });
         Ok(cells)
     }
 
-    /// Counts the entries of a row.
-    fn link<T: Scalar>(&self, row: usize, of_columns: &[u16], matrix: &Csr<T>) {
-        let cell = usize::from(self.of_rows[row]);
-        let columns = &matrix.column_indices()[matrix.range(row)];
+    /// Counts the entries of consecutive rows of a cell.
+    fn link<T: Scalar>(&self, rows: Range<usize>, of_columns: &[u16], matrix: &Csr<T>) {
+        let cell = usize::from(self.of_rows[rows.start]);
+        let entries = (matrix.range(rows.end - 1).end - matrix.range(rows.start).start) as u64;
         if cell == self.count {
-            self.unreached.fetch_add(columns.len() as u64, Relaxed);
+            self.unreached.fetch_add(entries, Relaxed);
             return;
         }
-        self.links[cell * self.count + cell].fetch_add(columns.len() as u64, Relaxed);
-        if !row.is_multiple_of(LINKS_OF_ONE_IN) || columns.len() >= HUB {
+        self.links[cell * self.count + cell].fetch_add(entries, Relaxed);
+        for row in rows.filter(|row| row.is_multiple_of(LINKS_OF_ONE_IN)) {
+            self.link_row(cell, &matrix.column_indices()[matrix.range(row)], of_columns);
+        }
+    }
+
+    /// Counts the entries of a row that link its cell to others.
+    fn link_row(&self, cell: usize, columns: &[u32], of_columns: &[u16]) {
+        if columns.len() >= HUB {
             return;
         }
         for &column in columns {
@@ -107,7 +128,7 @@ impl Cells {
         self.unreached.load(Relaxed)
     }
 
-    /// Returns how many entries link a cell and each of the others; 0 for the cell itself.
+    /// Returns how many entries, of those that count, link a cell and each of the others; 0 for the cell itself.
     pub fn links(&self, cell: usize) -> impl Iterator<Item = i64> + '_ {
         let links = self.links[cell * self.count..(cell + 1) * self.count].iter().enumerate();
         links.map(move |(other, links)| if other == cell { 0 } else { links.load(Relaxed) as i64 })
@@ -137,6 +158,10 @@ impl<'a, T: Scalar> Marks<'a, T> {
         while !frontier.is_empty() {
             let length = frontier.len().div_ceil(MOST_PIECES).max(LEAST_OF_A_PIECE);
             let pieces = frontier.len().div_ceil(length);
+            if pieces == 1 {
+                frontier = marks.spread(&frontier)?;
+                continue;
+            }
             let piece = |number: usize| &frontier[number * length..frontier.len().min((number + 1) * length)];
             let mut next = Vec::new();
             for reached in parallel::map(pieces, 1, &|number| marks.spread(piece(number)))? {
@@ -154,7 +179,10 @@ impl<'a, T: Scalar> Marks<'a, T> {
     fn spread(&self, rows: &[u32]) -> Result<Vec<u32>, Error> {
         let Self { matrix, transposed, seeds, .. } = *self;
         let mut reached = copy(rows)?;
-        for _ in 0..STEPS_AT_ONCE {
+        for taken in 0..STEPS_AT_ONCE {
+            if taken > 0 && reached.len() > MOST_TO_GO_ON {
+                break;
+            }
             reached = match transposed {
                 None => step(matrix, &reached, &self.rows, &self.rows, seeds)?,
                 Some(transposed) => {
@@ -225,6 +253,75 @@ mod tests {
         // Through a column, two rows further on.
         let through_columns = |row: usize| expected(steps(row).map(|steps| steps.div_ceil(2)));
         check(&Marks::new(&matrix, Some(&transposed), 2).unwrap().rows, &through_columns);
+    }
+
+    /// Marks that a search finds which goes from all rows until no mark becomes smaller.
+    fn marks_one_by_one(matrix: &Csr<f64>, transposed: Option<&Csr<f64>>, seeds: u32) -> Vec<u32> {
+        let mut rows = vec![NOBODY; matrix.rows()];
+        (0..seeds).for_each(|seed| rows[seed as usize * matrix.rows() / seeds as usize] = seed);
+        let lists = |lists: &Csr<f64>, from: &[u32], mut to: Vec<u32>, more: u32| {
+            for (row, &mark) in from.iter().enumerate() {
+                let columns = &lists.column_indices()[lists.range(row)];
+                if columns.len() < HUB && mark != NOBODY {
+                    columns.iter().for_each(|&column| to[column as usize] = to[column as usize].min(mark + more));
+                }
+            }
+            to
+        };
+        loop {
+            let next = match transposed {
+                None => lists(matrix, &rows, rows.clone(), seeds),
+                Some(transposed) => {
+                    let columns = lists(matrix, &rows, vec![NOBODY; transposed.rows()], seeds);
+                    lists(transposed, &columns, rows.clone(), 0)
+                }
+            };
+            if next == rows {
+                return rows;
+            }
+            rows = next;
+        }
+    }
+
+    #[test]
+    fn marks_are_those_of_a_search_by_one_thread() {
+        let (rows, columns, seeds) = if cfg!(miri) { (90, 70, 40) } else { (9000, 7000, 400) };
+        for reach in [1, 3] {
+            let mixed = |number: usize| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            // Most neighbours are near in another order; one row is a hub.
+            let (mut of_rows, mut of_columns) = (Vec::new(), Vec::new());
+            for row in 0..rows {
+                let hub = if row == rows / 3 { 2 * HUB } else { 0 };
+                for entry in 0..hub + reach + mixed(row) % 3 {
+                    of_rows.push(row as u32);
+                    let far = if mixed(row + entry) % 50 == 0 { mixed(row) } else { 0 };
+                    of_columns.push(((row * 7 + 7 * entry + far) % columns.min(rows)) as u32);
+                }
+            }
+            for (columns, is_square) in [(rows, true), (columns, false)] {
+                let matrix = Csr::try_from_triplets(rows, columns, &of_rows, &of_columns, &vec![1.0; of_rows.len()]);
+                let matrix = matrix.unwrap();
+                let transposed = (!is_square).then(|| matrix.transposed().unwrap());
+                let marks = Marks::new(&matrix, transposed.as_ref(), seeds).unwrap();
+                let expected = marks_one_by_one(&matrix, transposed.as_ref(), seeds);
+                assert!(marks.rows.iter().map(|mark| mark.load(Relaxed)).eq(expected));
+            }
+        }
+    }
+
+    #[test]
+    fn cells_of_a_matrix_that_is_not_square() {
+        // Two rows for each column.
+        let near = |row: u32| (row / 2).saturating_sub(2)..(row / 2 + 3).min(40);
+        let (rows, columns): (Vec<u32>, Vec<u32>) =
+            (0..80).flat_map(|row| near(row).map(move |column| (row, column))).unzip();
+        let matrix = Csr::try_from_triplets(80, 40, &rows, &columns, &vec![1.0; rows.len()]).unwrap();
+        let cells = Cells::new(&matrix, Some(&matrix.transposed().unwrap()), 4).unwrap();
+        assert_eq!((0..4).map(|cell| cells.entries(cell)).sum::<u64>(), matrix.nnz() as u64);
+        for cell in 0..4usize {
+            let (entries, links) = (cells.entries(cell), cells.links(cell).sum::<i64>());
+            assert!(entries > 50 && links > 0 && links < 40, "{cell}: {entries} entries, {links} links");
+        }
     }
 
     #[test]

@@ -264,7 +264,7 @@ impl<T: Scalar> Clustered<T> {
         Ok(entries)
     }
 
-    /// Converts `matrix`, in parts of this size. O(nnz) on one thread to find the parts; the rest in parallel.
+    /// Converts `matrix`, in parts of this size. Runs in parallel in O(nnz log(columns of a part)).
     ///
     /// # Errors
     /// When the size contradicts itself, a row has more columns than a part may have, or the arrays would exceed

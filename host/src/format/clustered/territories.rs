@@ -4,7 +4,7 @@
 use super::cells::Cells;
 use crate::error::Error;
 use crate::format::Csr;
-use crate::memory::{collect, filled};
+use crate::memory::{collect, filled, reserve};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -42,8 +42,8 @@ impl Territories {
         Self { owners: Vec::new(), entries: Vec::new(), parts: Vec::new() }
     }
 
-    /// Creates territories for this number of parts, each of adjacent [`Cells`]; rows that are in no cell form a separate
-    /// territory. Runs in parallel in O(nnz).
+    /// Creates territories for this number of parts, each of [`Cells`] that are adjacent as far as possible; rows that are
+    /// in no cell form a separate territory. Runs in parallel in O(nnz).
     ///
     /// # Errors
     /// When memory runs out.
@@ -61,10 +61,13 @@ impl Territories {
             .iter()
             .enumerate()
             .for_each(|(cell, &owner)| entries[usize::from(owner)] += cells.entries(cell) as usize);
+        // Rows in no cell.
+        reserve(&mut of_cells, 1)?;
         of_cells.push(territories as u8);
         let mut owners = filled(matrix.rows(), 0)?;
         parallel::fill(&mut owners, parallel::ROWS_AT_ONCE, &|row| of_cells[cells.of_row(row)]);
         if owners.contains(&(territories as u8)) {
+            reserve(&mut entries, 1)?;
             entries.push(cells.entries_elsewhere() as usize);
         }
         let parts = shares(&entries, parts)?;

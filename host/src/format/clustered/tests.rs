@@ -157,10 +157,13 @@ fn parts_are_the_same_on_any_number_of_threads() {
     let columns: Vec<u32> =
         (0..8 * count).map(|entry| ((entry / 8 * 7919 + entry % 8 * entry % 30_011) % count) as u32).collect();
     let without_neighbours = Csr::try_from_triplets(count, count, &rows, &columns, &vec![1.0; rows.len()]).unwrap();
+    let columns: Vec<u32> = (0..8 * count).map(|entry| (entry / 8 * 3 / 4 + entry % 8 * 31) as u32 % 30_000).collect();
+    let not_square = Csr::try_from_triplets(count, 30_000, &rows, &columns, &vec![1.0; rows.len()]).unwrap();
     let side = 250;
-    for matrix in [grid(side, without_order(side * side)), without_neighbours] {
+    for matrix in [grid(side, without_order(side * side)), without_neighbours, not_square] {
         let size = PartSize { parts: 40, kilobytes: 96 };
-        let territories = territories::Territories::new(&matrix, None, 64).unwrap();
+        let transposed = (matrix.rows() != matrix.columns()).then(|| matrix.transposed().unwrap());
+        let territories = territories::Territories::new(&matrix, transposed.as_ref(), 64).unwrap();
         assert!(territories.count() > 2);
         // None is much longer than the others, or most threads would wait for one.
         for (entries, _) in (0..territories.count()).filter_map(|number| territories.share(number)) {

@@ -263,8 +263,8 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         Ok(())
     }
 
-    /// Converts `matrix`, in parts of this size; duplicates are summed, in their order. O(nnz) on one thread to find
-    /// the parts, and O(nnz log(longest row)) in parallel.
+    /// Converts `matrix`, in parts of this size; duplicates are summed, in their order. Runs in parallel in
+    /// O(nnz (log(columns of a part) + log(longest row))).
     ///
     /// # Errors
     /// When the size contradicts itself, a row has more columns than a part may have, the arrays would exceed `limit`,

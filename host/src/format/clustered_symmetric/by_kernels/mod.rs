@@ -56,8 +56,13 @@ pub(super) fn from_csr<T: Scalar, K: KernelExecutor>(
         for kept in [Kept::RowsAndHalo, Kept::RowsAndColumns] {
             let parts = Parts::new(&pattern, part_size, size_of::<T>(), kept)?;
             let Some(arranger) = Arranger::new(executor, &matrix, parts)? else { break };
-            if let Some(converted) = arranger.convert(part_size, most, limit)? {
-                return Ok(converted);
+            let stored = arranger.stored()?;
+            let most_elements = arranger.most_elements(&stored)?;
+            if most_elements <= most {
+                match arranger.convert(stored, part_size, most_elements, limit)? {
+                    Some(converted) => return Ok(converted),
+                    None => break,
+                }
             }
         }
     }
@@ -171,22 +176,24 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
         Ok(Some(Self { executor, matrix, parts, part_begins, rows, column_begins, column_numbers }))
     }
 
-    /// Returns the matrix; `None` if a part has too many elements, or too many steps for the kernels.
+    /// The largest number of elements that a part keeps in shared memory.
+    fn most_elements(&self, stored: &Stored<K>) -> Result<usize, Error> {
+        let halo_begins = self.executor.download(&stored.halo_begins)?;
+        let halos = halo_begins.windows(2).map(|halo| (halo[1] - halo[0]) as usize);
+        let slices = self.parts.part_begins.windows(2).map(|slices| (slices[1] - slices[0]) as usize);
+        Ok(slices.zip(halos).map(|(slices, halo)| 2 * ROWS * slices + halo).max().unwrap_or(0))
+    }
+
+    /// Returns the matrix; `None` if a part has too many steps for the kernels.
     fn convert(
         &self,
+        stored: Stored<K>,
         part_size: PartSize,
-        most: usize,
+        most_elements: usize,
         limit: FillLimit,
     ) -> Result<Option<ClusteredSymmetric<T, K::Memory>>, Error> {
         let Self { executor, matrix, .. } = *self;
-        let Stored { order, begins, entries, halo_begins, halo_columns } = self.stored()?;
-        let host_halo_begins = executor.download(&halo_begins)?;
-        let halos = host_halo_begins.windows(2).map(|halo| (halo[1] - halo[0]) as usize);
-        let slices = self.parts.part_begins.windows(2).map(|slices| (slices[1] - slices[0]) as usize);
-        let most_elements = slices.zip(halos).map(|(slices, halo)| 2 * ROWS * slices + halo).max().unwrap_or(0);
-        if most_elements > most {
-            return Ok(None);
-        }
+        let Stored { order, begins, entries, halo_begins, halo_columns } = stored;
         let Some(steps) = self.steps(&begins, &entries)? else { return Ok(None) };
         drop(entries);
         let (widths, warps) = (executor.download(&steps.widths)?, executor.download(&steps.warps)?);

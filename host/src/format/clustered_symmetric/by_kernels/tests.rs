@@ -1,5 +1,7 @@
 //! Tests of the conversion by kernels.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::complex::Complex;
 use crate::executor::Emulated;
@@ -33,20 +35,20 @@ fn mixed(number: usize) -> usize {
     (number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) ^ number
 }
 
-/// Checks that the kernels give the same arrays as the host, under several schedules, and returns how often they
-/// ordered the entries of parts.
-fn check<T: Scalar>(name: &str, matrix: &Csr<T>, size: PartSize) -> u64 {
+/// Checks that the kernels give the same arrays as the host, under several schedules, and returns how often each was
+/// launched.
+fn check<T: Scalar>(name: &str, matrix: &Csr<T>, size: PartSize) -> BTreeMap<String, u64> {
     let expected = ClusteredSymmetric::try_from_csr(matrix, size, UNLIMITED).unwrap();
-    let mut runs = 0;
+    let mut launches = BTreeMap::new();
     for seed in 0..3 {
         let executor = Emulated::new(seed);
         let converted = from_csr(&executor, matrix.clone().upload(&executor).unwrap(), size, UNLIMITED).unwrap();
         let launched = executor.take_launched();
         assert!(launched.keys().any(|entry| entry.starts_with("symmetric_write")), "{name}: {launched:?}");
-        runs = launched["symmetric_steps"];
         assert!(Matrix::ClusteredSymmetric(converted) == Matrix::ClusteredSymmetric(expected.clone()), "{name}");
+        launches = launched;
     }
-    runs
+    launches
 }
 
 /// Whether two rows are within a distance in a ring in which some are far apart.
@@ -84,9 +86,9 @@ fn kernels_give_the_same_arrays() {
 fn rows_that_share_columns_have_fewer_warps() {
     // Blocks of rows with the same columns: most of 16 warps would wait.
     let neighbours = |row: usize| (row / 80 * 80..row / 80 * 80 + 80).collect();
-    let runs = check("blocks", &matrix(640, neighbours, symmetric), ONE);
+    let runs = check("blocks", &matrix(640, neighbours, symmetric), ONE)["symmetric_steps"];
     assert!(runs > 1, "{runs}");
-    assert_eq!(check("ring", &matrix(3000, near(3000, 2), symmetric), ONE), 1);
+    assert_eq!(check("ring", &matrix(3000, near(3000, 2), symmetric), ONE)["symmetric_steps"], 1);
 }
 
 #[test]
@@ -99,7 +101,9 @@ fn a_row_with_many_entries_finds_one_that_is_free() {
 fn parts_without_images_need_an_element_for_each_column() {
     let matrix = matrix(600, near(600, 3), |row, column| (row * 10_000 + column) as f64);
     // Parts that count on images are too large, which is noticed before the steps.
-    check("no images", &matrix, PartSize { parts: 1 << 20, kilobytes: 4 });
+    let size = PartSize { parts: 1 << 20, kilobytes: 4 };
+    let launches = check("no images", &matrix, size);
+    assert_eq!(launches["symmetric_pairs_f64_u32"], 2);
 }
 
 #[test]
