@@ -37,14 +37,12 @@ const NOBODY: u32 = u32::MAX;
 
 /// Cells of the rows of a matrix, and how many entries link them.
 pub(super) struct Cells {
-    count: usize,
-    /// Cell of each row, or `count` where no seed has reached the row.
+    /// Cell of each row, or the number of cells where no seed has reached the row.
     of_rows: Vec<u16>,
-    /// For each two cells, the entries of some rows of one whose column belongs to the other; for a cell and itself, all
-    /// entries of its rows.
+    /// Entries of the rows of each cell, then of the rows that no seed has reached.
+    entries: Vec<AtomicU64>,
+    /// For each two cells, the entries of some rows of one whose column belongs to the other.
     links: Vec<AtomicU64>,
-    /// Entries of rows that no seed has reached.
-    unreached: AtomicU64,
 }
 
 impl Cells {
@@ -65,8 +63,8 @@ impl Cells {
         };
         let (of_rows, of_columns) = (cells(&rows)?, cells(&columns)?);
         let count = usize::from(count);
-        let links = collect((0..count * count).map(|_| AtomicU64::new(0)))?;
-        let cells = Self { count, of_rows, links, unreached: AtomicU64::new(0) };
+        let zeros = |length: usize| collect((0..length).map(|_| AtomicU64::new(0)));
+        let cells = Self { of_rows, entries: zeros(count + 1)?, links: zeros(count * count)? };
         let of_columns = if transposed.is_some() { &of_columns } else { &cells.of_rows };
         let chunks = matrix.rows().div_ceil(parallel::ROWS_AT_ONCE);
         parallel::for_each(chunks, 1, &|chunk| {
@@ -85,13 +83,11 @@ impl Cells {
     fn link<T: Scalar>(&self, rows: Range<usize>, of_columns: &[u16], matrix: &Csr<T>) {
         let cell = usize::from(self.of_rows[rows.start]);
         let entries = (matrix.range(rows.end - 1).end - matrix.range(rows.start).start) as u64;
-        if cell == self.count {
-            self.unreached.fetch_add(entries, Relaxed);
-            return;
-        }
-        self.links[cell * self.count + cell].fetch_add(entries, Relaxed);
-        for row in rows.filter(|row| row.is_multiple_of(LINKS_OF_ONE_IN)) {
-            self.link_row(cell, &matrix.column_indices()[matrix.range(row)], of_columns);
+        self.entries[cell].fetch_add(entries, Relaxed);
+        if cell < self.count() {
+            for row in rows.filter(|row| row.is_multiple_of(LINKS_OF_ONE_IN)) {
+                self.link_row(cell, &matrix.column_indices()[matrix.range(row)], of_columns);
+            }
         }
     }
 
@@ -100,17 +96,18 @@ impl Cells {
         if columns.len() >= HUB {
             return;
         }
+        let count = self.count();
         for &column in columns {
             let other = usize::from(of_columns[column as usize]);
-            if other != cell && other < self.count {
-                self.links[cell * self.count + other].fetch_add(1, Relaxed);
-                self.links[other * self.count + cell].fetch_add(1, Relaxed);
+            if other != cell && other < count {
+                self.links[cell * count + other].fetch_add(1, Relaxed);
+                self.links[other * count + cell].fetch_add(1, Relaxed);
             }
         }
     }
 
     pub fn count(&self) -> usize {
-        self.count
+        self.entries.len() - 1
     }
 
     /// Returns the cell of a row, or their number for a row that is in none.
@@ -118,20 +115,15 @@ impl Cells {
         self.of_rows[row].into()
     }
 
-    /// Returns the entries of a cell.
+    /// Returns the entries of a cell or, for their number, of the rows that are in none.
     pub fn entries(&self, cell: usize) -> u64 {
-        self.links[cell * self.count + cell].load(Relaxed)
-    }
-
-    /// Returns the entries of rows that are in no cell.
-    pub fn entries_elsewhere(&self) -> u64 {
-        self.unreached.load(Relaxed)
+        self.entries[cell].load(Relaxed)
     }
 
     /// Returns how many entries, of those that count, link a cell and each of the others; 0 for the cell itself.
     pub fn links(&self, cell: usize) -> impl Iterator<Item = i64> + '_ {
-        let links = self.links[cell * self.count..(cell + 1) * self.count].iter().enumerate();
-        links.map(move |(other, links)| if other == cell { 0 } else { links.load(Relaxed) as i64 })
+        let links = &self.links[cell * self.count()..(cell + 1) * self.count()];
+        links.iter().map(|links| links.load(Relaxed) as i64)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::cells::Cells;
 use crate::error::Error;
 use crate::format::Csr;
-use crate::memory::{collect, filled, reserve};
+use crate::memory::{collect, filled};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -55,20 +55,15 @@ impl Territories {
             return Ok(Self::single());
         }
         let cells = Cells::new(matrix, transposed, count as u16)?;
-        let mut of_cells = grouped(&cells, territories)?;
-        let mut entries = filled(territories, 0)?;
-        of_cells
-            .iter()
-            .enumerate()
-            .for_each(|(cell, &owner)| entries[usize::from(owner)] += cells.entries(cell) as usize);
-        // Rows in no cell.
-        reserve(&mut of_cells, 1)?;
-        of_cells.push(territories as u8);
+        let of_cells = grouped(&cells, territories)?;
+        let mut entries = filled(territories + 1, 0)?;
+        for (cell, &owner) in of_cells.iter().enumerate() {
+            entries[usize::from(owner)] += cells.entries(cell) as usize;
+        }
         let mut owners = filled(matrix.rows(), 0)?;
         parallel::fill(&mut owners, parallel::ROWS_AT_ONCE, &|row| of_cells[cells.of_row(row)]);
-        if owners.contains(&(territories as u8)) {
-            reserve(&mut entries, 1)?;
-            entries.push(cells.entries_elsewhere() as usize);
+        if !owners.contains(&(territories as u8)) {
+            entries.pop();
         }
         let parts = shares(&entries, parts)?;
         Ok(Self { owners, entries, parts })
@@ -89,12 +84,13 @@ impl Territories {
     }
 }
 
-/// Returns the territory of each cell. Each territory in turn grows until it has its share of the remaining entries: by
+/// Returns the territory of each cell, and one more for rows that are in no cell. Each territory in turn grows until it has its share of the remaining entries: by
 /// a neighbouring cell, if there is one, and of several by that which leaves the fewest links to cells that are free.
 /// O(cells²).
 fn grouped(cells: &Cells, territories: usize) -> Result<Vec<u8>, Error> {
     let count = cells.count();
-    let mut owners = filled(count, NOBODY)?;
+    let mut owners = filled(count + 1, NOBODY)?;
+    owners[count] = territories as u8;
     let mut left: u64 = (0..count).map(|cell| cells.entries(cell)).sum();
     // Links of each cell to cells of no territory.
     let mut outside = collect((0..count).map(|cell| cells.links(cell).sum::<i64>()))?;
@@ -105,7 +101,7 @@ fn grouped(cells: &Cells, territories: usize) -> Result<Vec<u8>, Error> {
         let mut entries = 0;
         loop {
             let free = (0..count).filter(|&cell| owners[cell] == NOBODY);
-            let Some(cell) = free.min_by_key(|&cell| (inside[cell] == 0, outside[cell] - inside[cell], cell)) else {
+            let Some(cell) = free.min_by_key(|&cell| (inside[cell] == 0, outside[cell] - inside[cell])) else {
                 break;
             };
             let of_cell = cells.entries(cell);

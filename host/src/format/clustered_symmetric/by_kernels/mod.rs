@@ -58,11 +58,12 @@ pub(super) fn from_csr<T: Scalar, K: KernelExecutor>(
             let Some(arranger) = Arranger::new(executor, &matrix, parts)? else { break };
             let stored = arranger.stored()?;
             let most_elements = arranger.most_elements(&stored)?;
-            if most_elements <= most {
-                match arranger.convert(stored, part_size, most_elements, limit)? {
-                    Some(converted) => return Ok(converted),
-                    None => break,
-                }
+            if most_elements > most {
+                continue;
+            }
+            match arranger.convert(stored, part_size, most_elements, limit)? {
+                Some(converted) => return Ok(converted),
+                None => break,
             }
         }
     }
