@@ -133,6 +133,9 @@ pub struct Candidate {
     pub narrow: Option<NarrowType>,
     /// Bytes stored and moved.
     pub traffic: Traffic,
+    /// The kernel that multiplies it, by a name that several formats may share.
+    #[serde(skip)]
+    pub kernel: &'static str,
     /// Predicted time of a multiplication, in seconds.
     pub multiply: f64,
     /// Predicted time of the conversion from CSR, in seconds.
@@ -257,6 +260,7 @@ pub fn choose_with(
             format,
             narrow,
             traffic: work.traffic,
+            kernel: work.kernel,
             multiply,
             convert: convert + narrow.map_or(0.0, |_| narrowing),
             error: calibration.error(analysis, &work).max(if machine.has_kernels { 0.0 } else { ERROR_ON_CPU }),

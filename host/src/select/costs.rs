@@ -130,11 +130,12 @@ impl Shape {
         }
     }
 
-    /// A warp per strip of rows, which takes `at_once` entries of a row per step.
-    pub(crate) fn of_strips(analysis: &Analysis, strips: f64, steps: usize, at_once: f64) -> Self {
+    /// A warp per strip of rows, which take `steps` steps in total; a row alone takes those of `at_once` entries each, and
+    /// the longest strip `longest`, if that is known.
+    pub(crate) fn of_strips(analysis: &Analysis, strips: f64, steps: usize, longest: usize, at_once: f64) -> Self {
         let steps = steps as f64;
         let mean = steps / strips;
-        let chain = (analysis.lengths.longest() as f64 / at_once).max(mean);
+        let chain = (analysis.lengths.longest() as f64 / at_once).max(longest as f64).max(mean);
         Self { steps, chain, threads: strips * WARP_LANES, mean, ..Self::of_rows(analysis) }
     }
 }

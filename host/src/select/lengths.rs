@@ -126,8 +126,14 @@ pub struct RowSums {
     pub sorted_slice_widths: usize,
     /// Steps of all strips of CMRS, of 1, 2, 4, 6, 8, 12 and 16 rows.
     pub strip_steps: [usize; HEIGHTS.len()],
+    /// Steps of the longest strip of CMRS, of the same heights; 0 in records of earlier versions.
+    #[serde(default)]
+    pub longest_strips: [usize; HEIGHTS.len()],
     /// Steps of all strips of padded CMRS.
     pub padded_steps: usize,
+    /// Steps of the longest strip of padded CMRS; 0 in records of earlier versions.
+    #[serde(default)]
+    pub longest_padded_strip: usize,
 }
 
 impl RowSums {
@@ -138,6 +144,10 @@ impl RowSums {
         self.slice_widths += other.slice_widths;
         self.sorted_slice_widths += other.sorted_slice_widths;
         self.padded_steps += other.padded_steps;
+        for (longest, other) in self.longest_strips.iter_mut().zip(other.longest_strips) {
+            *longest = (*longest).max(other);
+        }
+        self.longest_padded_strip = self.longest_padded_strip.max(other.longest_padded_strip);
     }
 }
 
@@ -198,6 +208,10 @@ fn join<N: Entries, const FROM: usize, const TO: usize>(from: &[N; FROM], join: 
     })
 }
 
+fn longest<N: Entries>(entries: &[N]) -> N {
+    entries.iter().fold(N::default(), |longest, &it| longest.max(it))
+}
+
 /// Total steps if each step takes 2 to the power of `shift` entries.
 fn steps<N: Entries>(entries: &[N], shift: u32) -> usize {
     entries.iter().map(|entries| entries.steps(shift)).sum()
@@ -254,13 +268,16 @@ impl Tally {
         let longest_64: [_; GROUP_ROWS / 64] = join(&longest_32, N::max);
         let of_warps: [&[N]; LANES.len()] = [&longest_32, &longest_16, &longest_8, &longest_4, &longest_2, rows];
         let of_strips: [&[N]; HEIGHTS.len()] = [rows, &sums_2, &sums_4, &sums_6, &sums_8, &sums_12, &sums_16];
-        let padded = sums_16.iter().zip(&longest_16);
+        let padded =
+            || sums_16.iter().zip(&longest_16).map(|(it, longest)| padded_strip_steps(it.count(), longest.count()));
         self.sums.add(&RowSums {
             lane_steps: std::array::from_fn(|place| steps(of_warps[place], LANES[place].ilog2())),
             strip_steps: of_strips.map(|strips| steps(strips, WARP_LANES.ilog2())),
             slice_widths: longest_64.iter().map(|longest| longest.count()).sum(),
             sorted_slice_widths: 0,
-            padded_steps: padded.map(|(entries, longest)| padded_strip_steps(entries.count(), longest.count())).sum(),
+            longest_strips: of_strips.map(|strips| longest(strips).steps(WARP_LANES.ilog2())),
+            padded_steps: padded().sum(),
+            longest_padded_strip: padded().max().unwrap_or(0),
         });
     }
 
@@ -386,13 +403,15 @@ mod tests {
         }
         for (place, &height) in HEIGHTS.iter().enumerate() {
             let steps: usize = all.chunks(height).map(|rows| rows.iter().sum::<usize>().div_ceil(32)).sum();
-            assert_eq!(sums.strip_steps[place], steps, "{height} rows");
+            let longest = all.chunks(height).map(|rows| rows.iter().sum::<usize>().div_ceil(32)).max().unwrap();
+            assert_eq!((sums.strip_steps[place], sums.longest_strips[place]), (steps, longest), "{height} rows");
         }
         let mut sorted = all.clone();
         sorted.chunks_mut(1024).for_each(|window| window.sort_unstable_by(|left, right| right.cmp(left)));
         let widths = |lengths: &[usize]| lengths.chunks(64).map(|slice| slice.iter().max().unwrap()).sum::<usize>();
         assert_eq!((sums.slice_widths, sums.sorted_slice_widths), (widths(&all), widths(&sorted)));
         let strip = |rows: &[usize]| padded_strip_steps(rows.iter().sum(), rows.iter().copied().max().unwrap());
-        assert_eq!(sums.padded_steps, all.chunks(PADDED_HEIGHT).map(strip).sum::<usize>());
+        let padded = || all.chunks(PADDED_HEIGHT).map(strip);
+        assert_eq!((sums.padded_steps, sums.longest_padded_strip), (padded().sum(), padded().max().unwrap()));
     }
 }

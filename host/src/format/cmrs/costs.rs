@@ -22,7 +22,10 @@ impl Costs for Strategy {
     fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         let height = self.height::<V>(analysis);
         let strips = analysis.rows.div_ceil(height).max(1) as f64;
-        Shape::of_strips(analysis, strips, strip_steps(analysis, height), WARP_LANES)
+        let place = HEIGHTS.iter().position(|&known| known == height);
+        let steps = place.map_or(analysis.nnz.div_ceil(crate::device::WARP_LANES), |it| analysis.sums.strip_steps[it]);
+        let longest = place.map_or(0, |place| analysis.sums.longest_strips[place]);
+        Shape::of_strips(analysis, strips, steps, longest, WARP_LANES)
     }
 
     fn kernel(self, _analysis: &Analysis, _machine: &Machine, _beyond: f64) -> &'static str {
@@ -43,10 +46,4 @@ impl Strategy {
     fn height<V: Scalar>(self, analysis: &Analysis) -> usize {
         self.0.rows::<V>(analysis.rows, analysis.nnz)
     }
-}
-
-/// Returns the steps of all strips that are `height` rows high.
-fn strip_steps(analysis: &Analysis, height: usize) -> usize {
-    let place = HEIGHTS.iter().position(|&known| known == height);
-    place.map_or(analysis.nnz.div_ceil(crate::device::WARP_LANES), |place| analysis.sums.strip_steps[place])
 }

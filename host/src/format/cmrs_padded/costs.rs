@@ -7,6 +7,7 @@ use super::strategy::Strategy;
 use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored, flat_sectors};
+use crate::select::lengths::RowSums;
 use crate::select::machine::Machine;
 
 /// Slots per step.
@@ -24,7 +25,8 @@ impl Costs for Strategy {
     fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         let strips = (analysis.rows as f64 / f64::from(PADDED_HEIGHT)).ceil().max(1.0);
         // A step takes `BUFFERS` entries of a row.
-        Shape::of_strips(analysis, strips, analysis.sums.padded_steps, f64::from(BUFFERS))
+        let RowSums { padded_steps, longest_padded_strip, .. } = analysis.sums;
+        Shape::of_strips(analysis, strips, padded_steps, longest_padded_strip, f64::from(BUFFERS))
     }
 
     fn exclusion<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {

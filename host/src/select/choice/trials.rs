@@ -33,35 +33,37 @@ impl Choice {
         }
     }
 
-    /// The best candidate and its likely rivals, if trying all of them pays; otherwise none.
+    /// The best candidate and its likely rivals, if trying all of them pays; otherwise none. Rivals with other kernels come
+    /// first, since predictions of the same kernel are wrong together.
     fn worth_trying(&self) -> Vec<Format> {
         let multiplications = self.multiplications.map_or(f64::INFINITY, |count| count as f64);
-        // Of formats with bitwise equal predictions, such as HYB with all entries in the same part, one is enough.
-        let prediction = |candidate: &Candidate| {
-            (candidate.multiply.to_bits(), candidate.convert.to_bits(), candidate.traffic.stored)
-        };
-        let mut tried: Vec<&Candidate> = Vec::with_capacity(MOST_TRIED);
-        for candidate in self.possible() {
-            if tried.len() < MOST_TRIED && tried.iter().all(|other| prediction(other) != prediction(candidate)) {
-                tried.push(candidate);
-            }
-        }
-        let Some((&best, rivals)) = tried.split_first() else { return Vec::new() };
-        if best.measured.is_some() {
-            return Vec::new();
-        }
+        let mut possible = self.possible();
+        let Some(best) = possible.next().filter(|best| best.measured.is_none()) else { return Vec::new() };
         // The best is converted in any case, and the matrix of the fastest trial is kept.
         let price = |candidate: &Candidate| match candidate.measured {
             Some(_) => candidate.convert,
             None if candidate.format == best.format => TRIAL * candidate.multiply,
             None => candidate.convert + TRIAL * candidate.multiply,
         };
-        let gain = |rival: &Candidate| multiplications * best.gain(rival);
-        let rivals = || rivals.iter().copied().filter(|rival| gain(rival) > price(rival));
-        if rivals().map(|rival| gain(rival) - price(rival)).sum::<f64>() <= price(best) {
+        let profit = |rival: &Candidate| multiplications * best.gain(rival) - price(rival);
+        // Of formats with bitwise equal predictions, such as HYB with all entries in the same part, one is enough.
+        let prediction = |candidate: &Candidate| {
+            (candidate.multiply.to_bits(), candidate.convert.to_bits(), candidate.traffic.stored)
+        };
+        // Each rival with the number of better candidates that have its kernel.
+        let mut rivals: Vec<(usize, &Candidate)> = Vec::new();
+        for rival in possible.filter(|rival| profit(rival) > 0.0) {
+            let before = || [best].into_iter().chain(rivals.iter().map(|&(_, other)| other));
+            if before().all(|other| prediction(other) != prediction(rival)) {
+                rivals.push((before().filter(|other| other.kernel == rival.kernel).count(), rival));
+            }
+        }
+        rivals.sort_by_key(|&(alike, _)| alike);
+        rivals.truncate(MOST_TRIED - 1);
+        if rivals.iter().map(|&(_, rival)| profit(rival)).sum::<f64>() <= price(best) {
             return Vec::new();
         }
-        let all = [best].into_iter().chain(rivals());
+        let all = [best].into_iter().chain(rivals.into_iter().map(|(_, rival)| rival));
         all.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
     }
 
@@ -122,6 +124,54 @@ fn expected_gain(ahead: f64, deviation: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::select::Traffic;
+
+    /// Candidates with these kernels and predicted times in microseconds, and conversions that take 100 µs.
+    fn choice(multiplications: u64, of: &[(Format, &'static str, f64)]) -> Choice {
+        let traffic = Traffic { stored: 1 << 20, needed: 1 << 20, gathered: 0.0, far: 0.0, exact: true };
+        let candidate = |&(format, kernel, micro): &(Format, &'static str, f64)| Candidate {
+            format,
+            narrow: None,
+            traffic,
+            kernel,
+            multiply: micro * 1e-6,
+            convert: 1e-4,
+            error: 0.1,
+            measured: None,
+            converted: false,
+            excluded: None,
+        };
+        Choice {
+            format: of[0].0,
+            candidates: of.iter().map(candidate).collect(),
+            multiplications: Some(multiplications),
+            calibration: String::new(),
+            note: None,
+            has_kernels: true,
+        }
+    }
+
+    #[test]
+    fn rivals_with_other_kernels_are_tried_first() {
+        let [best, same, also, other, third, slow] =
+            ["cmrs", "cmrs-4", "cmrs-8", "csr-tiled", "sell-p", "ell"].map(|name| name.parse::<Format>().unwrap());
+        let times = [
+            (best, "cmrs", 10.0),
+            (same, "cmrs", 10.1),
+            (also, "cmrs", 10.2),
+            (other, "csr-tiled", 10.5),
+            (third, "sell-p", 11.0),
+            (slow, "ell", 20.0),
+        ];
+        let tried = |count: u64, of: &[_]| choice(count, of).to_measure(&Selection::default());
+        assert_eq!(tried(10_000, &times), [best, other, third, same]);
+        // If nothing else is near, the same kernel is tried.
+        assert_eq!(tried(10_000, &[times[0], times[1], times[2], times[5]]), [best, same, also]);
+        // Nor is a format tried twice under two names, or at all if few multiplications are planned.
+        let twice = (also, "cmrs", 10.1);
+        assert_eq!(tried(10_000, &[times[0], times[1], twice, times[3]]), [best, other, same]);
+        assert_eq!(tried(20, &times), []);
+    }
 
     #[test]
     fn what_trying_saves_falls_with_the_distance() {
