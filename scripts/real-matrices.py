@@ -10,6 +10,9 @@ machine. Every package except NumPy and SciPy is optional: without it, its matri
 
 A name with `-random` denotes the matrix under a random symmetric permutation; with `-small` or `-middle`, the matrix in
 the size of that scale. Values are float64, and matrices listed as symmetric are so to the last bit.
+`--unseen` makes 46 other matrices instead, from other methods and other fields. No format's kernel was tuned on them, and
+nothing that chooses a format was fitted to them, so they tell what a matrix of your own may expect.
+
 `FOLDER/matrices.json` lists the matrices made; listed ones are kept unless `--again` is given.
 
 One process takes 5 minutes, up to 4 GB of memory and 7 GB of disk for the full scale, up to 6 10^7 entries per matrix;
@@ -37,13 +40,11 @@ try:
     import scipy.sparse
 
     from real_recipes import DPKG, RECIPES, SEED, Recipe
+    from unseen_recipes import UNSEEN
 except ModuleNotFoundError as missing:
     sys.exit(f"real-matrices.py: {missing.name} is not installed; the top of this file explains how to install it")
 
 SCALES = ["small", "middle", "full"]
-# The family of the matrices of each package.
-FAMILIES = {"scikit-fem": "finite elements", "pyamg": "multigrid", "scipy": "points", "scikit-learn": "points"}
-OTHER_FAMILY = "software"
 # Only the first process handles interrupts, and ends the others.
 INTERRUPTS_IGNORED = (signal.SIGINT, signal.SIG_IGN)
 
@@ -62,8 +63,8 @@ class Target(NamedTuple):
         return self.recipe.about[self.part] + (", under a random permutation" if self.shuffled else "")
 
 
-def targets(scale: str) -> Iterator[Target]:
-    for recipe in RECIPES:
+def targets(recipes: list[Recipe], scale: str) -> Iterator[Target]:
+    for recipe in recipes:
         smaller = [other for other in recipe.also if SCALES.index(other) < SCALES.index(scale)]
         for size, part in itertools.product([scale, *smaller], recipe.about):
             name = "-".join(filter(None, [recipe.name, part, size if size != scale else ""]))
@@ -141,7 +142,7 @@ def make(folder: pathlib.Path, group: list[Target]) -> list[tuple[dict[str, Any]
             final = shuffled(matrix) if target.shuffled else matrix
             write(folder / f"{target.name}.npz", lambda file: scipy.sparse.save_npz(file, final, compressed=False))
             record = {"name": target.name, "rows": final.shape[0], "columns": final.shape[1], "entries": int(final.nnz)}
-            record |= {"family": FAMILIES.get(recipe.package, OTHER_FAMILY), "description": target.about()}
+            record |= {"family": recipe.family, "description": target.about()}
             record |= {"package": recipe.package, "version": version(recipe.package)}
             record |= {"numbering": "random" if target.shuffled else "natural", "symmetric": symmetric, "scale": scale}
             records.append((record, time.perf_counter() - start))
@@ -154,9 +155,9 @@ def fail(reason: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-def selected(only: list[str], scale: str) -> list[Target]:
+def selected(recipes: list[Recipe], only: list[str], scale: str) -> list[Target]:
     """Returns the targets with these names, or all."""
-    known = list(targets(scale))
+    known = list(targets(recipes, scale))
     for name in only:
         if name not in {target.name for target in known}:
             fail(f"no matrix of scale {scale} is called '{name}'; --list prints the names", 2)
@@ -233,13 +234,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=pathlib.Path, metavar="FOLDER", help="where the matrices go")
     parser.add_argument("--scale", choices=SCALES, default="full", help="default: full")
+    parser.add_argument("--unseen", action="store_true", help="the matrices that no choice of a format was fitted to")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="may be repeated")
     parser.add_argument("--jobs", type=count, default=1, metavar="N", help="number of processes, each with its own memory")
     parser.add_argument("--again", action="store_true", help="also make matrices that already exist")
     parser.add_argument("--list", action="store_true", help="print the names, packages and descriptions, make nothing")
     options = parser.parse_args()
-    chosen = selected(options.only, options.scale)
+    chosen = selected(UNSEEN if options.unseen else RECIPES, options.only, options.scale)
     if options.list:
+        # A reader that closes the pipe ends the list.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         for target in chosen:
             print(f"{target.name:38} {target.recipe.package:13} {target.about()}")
         return

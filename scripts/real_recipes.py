@@ -31,6 +31,9 @@ AT_ONCE = 6_000_000
 # The scales below full, for a matrix that is made in all sizes.
 SMALLER = "small", "middle"
 DPKG = pathlib.Path("/var/lib/dpkg")
+# The family of the matrices of each package.
+FAMILIES = {"scikit-fem": "finite elements", "pyamg": "multigrid", "scipy": "points", "scikit-learn": "points"}
+OTHER_FAMILY = "software"
 
 
 class Recipe(NamedTuple):
@@ -38,6 +41,7 @@ class Recipe(NamedTuple):
 
     name: str
     package: str
+    family: str
     # Descriptions of matrices, by the part of their names after that of the recipe.
     about: dict[str, str]
     # Arguments of `make` at the scales small, middle and full.
@@ -52,15 +56,24 @@ class Recipe(NamedTuple):
 RECIPES: list[Recipe] = []
 
 
-def recipe(package: str, about: str | dict[str, str], sizes=(0, 0, 0), also=(), shuffled=False):
-    """Registers a function that makes a matrix, or a dictionary of matrices with the keys of `about`."""
+def into(recipes: list[Recipe]):
+    """Returns a decorator that adds a function to the recipes."""
 
-    def register(make):
-        parts = about if isinstance(about, dict) else {"": about}
-        RECIPES.append(Recipe(make.__name__.replace("_", "-"), package, parts, sizes, also, shuffled, make))
-        return make
+    def recipe(package: str, about: str | dict[str, str], sizes=(0, 0, 0), also=(), shuffled=False, family=""):
+        """Registers a function that makes a matrix, or a dictionary of matrices with the keys of `about`."""
 
-    return register
+        def register(make):
+            parts = about if isinstance(about, dict) else {"": about}
+            kind = family or FAMILIES.get(package, OTHER_FAMILY)
+            recipes.append(Recipe(make.__name__.replace("_", "-"), package, kind, parts, sizes, also, shuffled, make))
+            return make
+
+        return register
+
+    return recipe
+
+
+recipe = into(RECIPES)
 
 
 # Finite elements
