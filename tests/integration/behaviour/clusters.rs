@@ -39,14 +39,21 @@ fn products_are_right_in_float64() {
     check_products::<f64>();
 }
 
-/// Parts with more and fewer slices than warps, on devices of several sizes.
+/// Parts with more and fewer slices than warps, on devices of several sizes: warps multiply whole slices, or divide them.
 #[test]
 fn products_are_right_on_any_grid() {
     let mut numbers = Numbers::new(63);
-    let matrix = with_rows::<f64>(60, &[20, 0, 9, 3, 5].repeat(120), &mut numbers);
-    let clustered = Clustered::try_from_csr(&matrix, SMALL, UNLIMITED).unwrap();
-    for executor in emulators() {
-        check_product(&executor, "many rows of few columns", &matrix, &clustered);
+    for (name, columns, lengths) in [
+        ("many rows of few columns", 60, [20, 0, 9, 3, 5].repeat(120)),
+        ("many short rows", 40, vec![3; 4000]),
+        ("long rows", 100, vec![90; 200]),
+        ("a long row, short and empty ones", 120, [vec![110], [1, 0].repeat(100), vec![0; 2000]].concat()),
+    ] {
+        let matrix = with_rows::<f64>(columns, &lengths, &mut numbers);
+        let clustered = Clustered::try_from_csr(&matrix, SMALL, UNLIMITED).unwrap();
+        for executor in emulators() {
+            check_product(&executor, name, &matrix, &clustered);
+        }
     }
 }
 

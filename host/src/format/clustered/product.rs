@@ -1,6 +1,7 @@
 //! Clustered slices: one block per part.
 
 use cuda_std::launch::{Grid, Launch};
+use cuda_std::warp::WARP_LANES;
 use gpu_kernels::clustered::{self, NO_ENTRY, NO_ROW};
 
 use super::{ROWS, WORDS};
@@ -20,7 +21,11 @@ pub(crate) fn clustered<V: StoredAs<T>, T: Scalar, M: Memory>(
     device: &Device,
 ) -> Result<Launch, Error> {
     let table_length = values.table.length();
-    let shared_bytes = shared_bytes::<T>(matrix.most_columns() + table_length, device)?;
+    // Few blocks fit on a multiprocessor, because each holds the x of a part; so they are large.
+    let threads_per_block = (2 * device.tuning.threads_per_block()).min(1024);
+    let of_warps = threads_per_block / WARP_LANES * clustered::SLICE_ROWS;
+    let elements = (matrix.most_columns() + table_length).max(of_warps as usize);
+    let shared_bytes = shared_bytes::<T>(elements, device)?;
     let kernel = clustered::Clustered {
         part_begins: matrix.part_begins().global(),
         column_begins: matrix.column_begins().global(),
@@ -37,8 +42,6 @@ pub(crate) fn clustered<V: StoredAs<T>, T: Scalar, M: Memory>(
         y: vectors.y,
     };
     let blocks = matrix.part_begins().len() as u32 - 1;
-    // Few blocks fit on a multiprocessor, because each holds the x of a part; so they are large.
-    let threads_per_block = (2 * device.tuning.threads_per_block()).min(1024);
     let grid = Grid { blocks, threads_per_block, shared_bytes };
     Ok(Launch::new(grid, kernel))
 }
