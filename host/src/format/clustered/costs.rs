@@ -1,10 +1,15 @@
 //! Costs of clustered slices.
 
+use super::ROWS;
+use super::parts::LEAST_ENTRIES;
 use super::strategy::Strategy;
 use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES};
 use crate::select::machine::Machine;
+
+/// Warps of a block, unless the device is tuned otherwise.
+const WARPS: usize = 16;
 
 impl Costs for Strategy {
     fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
@@ -27,7 +32,11 @@ impl Costs for Strategy {
     }
 
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
-        shape(analysis, machine, analysis.clusters.map_or(0.0, |clusters| clusters.places()))
+        let places = analysis.clusters.map_or(0.0, |clusters| clusters.places());
+        let parts = (analysis.nnz / LEAST_ENTRIES).clamp(1, self.0.parts as usize);
+        // The warps of a part have equal shares, however long its longest row is.
+        let chain = places / (parts * ROWS * WARPS) as f64;
+        Shape { chain, ..shape(analysis, machine, places) }
     }
 
     fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
@@ -41,7 +50,7 @@ impl Costs for Strategy {
     }
 }
 
-/// Returns the work of two rows per lane, with `places` slots in total.
+/// Returns the work of two rows per lane, with `places` slots in total, if each row is one lane's.
 pub(in crate::format) fn shape(analysis: &Analysis, machine: &Machine, places: f64) -> Shape {
     let threads = (analysis.rows as f64 / 2.0).min(machine.resident_threads as f64);
     let chain = analysis.lengths.longest() as f64;

@@ -12,7 +12,7 @@ use crate::parallel;
 use crate::real::Scalar;
 
 /// Least number of entries per part, unless the matrix has fewer: with fewer, a block is mostly startup overhead.
-const LEAST_ENTRIES: usize = 1 << 13;
+pub(super) const LEAST_ENTRIES: usize = 1 << 13;
 
 /// Columns of a matrix per expected column of a halo.
 const COLUMNS_OF_A_HALO: usize = 4;
