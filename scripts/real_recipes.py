@@ -362,11 +362,16 @@ def digits(_: int):
     return load_digits().data
 
 
+def delaunay_pairs(points: numpy.ndarray) -> numpy.ndarray:
+    """Returns the pairs of points of the plane that share an edge of a triangle."""
+    cells = scipy.spatial.Delaunay(points).simplices
+    return numpy.unique(numpy.sort(numpy.concatenate([cells[:, [0, 1]], cells[:, [1, 2]], cells[:, [0, 2]]])), axis=0)
+
+
 @recipe("scipy", "Laplacian of the Delaunay graph of points of the plane", (4_000, 150_000, 1_500_000), SMALLER, True)
 def delaunay_laplacian(size: int):
     points = in_strips(scattered(size, 2))
-    cells = scipy.spatial.Delaunay(points).simplices
-    pairs = numpy.unique(numpy.sort(numpy.concatenate([cells[:, [0, 1]], cells[:, [1, 2]], cells[:, [0, 2]]])), axis=0)
+    pairs = delaunay_pairs(points)
     weights = 1 / numpy.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1)
     graph = scipy.sparse.coo_array((weights, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
     graph = graph + graph.T

@@ -1,6 +1,6 @@
 """The matrices of `real-matrices.py --unseen`: other methods and other fields than those of `real_recipes.py`.
 
-No kernel was tuned on them, and no choice of a format fitted to them.
+No constant of a kernel or of the choice of a format is fitted to them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from real_recipes import (
     Recipe,
     assemble,
     bent,
+    delaunay_pairs,
     dirichlet,
     elasticity,
     free,
@@ -192,8 +193,7 @@ def two_hops(size: int):
 )
 def spanning_tree(size: int):
     points = scattered(size, 2)
-    cells = scipy.spatial.Delaunay(points).simplices
-    pairs = numpy.unique(numpy.sort(numpy.concatenate([cells[:, [0, 1]], cells[:, [1, 2]], cells[:, [0, 2]]])), axis=0)
+    pairs = delaunay_pairs(points)
     lengths = numpy.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1)
     graph = scipy.sparse.coo_array((lengths, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
     tree = scipy.sparse.csgraph.minimum_spanning_tree(graph)
@@ -352,7 +352,7 @@ def ratings(users: int):
     return scipy.sparse.coo_array((random.integers(1, 6, len(rows)) / 1.0, (rows, columns)), shape=(users, users // 8))
 
 
-@recipe("scipy", "weights of a layer, the largest tenth of them", (300, 1500, 8000), ("middle",), family=APPLICATIONS)
+@recipe("scipy", "weights of a layer, the largest 8 % of them", (300, 1500, 8000), ("middle",), family=APPLICATIONS)
 def pruned_layer(size: int):
     random = numpy.random.default_rng(SEED)
     weights = random.normal(size=(size, size)) * random.lognormal(sigma=0.3, size=(size, 1))

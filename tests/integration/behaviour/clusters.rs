@@ -57,6 +57,46 @@ fn products_are_right_on_any_grid() {
     }
 }
 
+/// A file may hold slices in any order, and parts without any.
+#[test]
+fn products_are_right_whatever_the_order_of_the_slices() {
+    let lengths = [vec![110], [9, 0].repeat(100), vec![0; 200]].concat();
+    let matrix = with_rows::<f64>(120, &lengths, &mut Numbers::new(67));
+    let sorted = Clustered::try_from_csr(&matrix, SMALL, UNLIMITED).unwrap();
+    let (rows, widths) = (sorted.row_numbers(), sorted.slice_begins());
+    let slices = widths.len() - 1;
+    let (words, places) = (32, 64);
+    for first in [0, 1, slices / 2, slices - 1] {
+        let order: Vec<usize> = (0..slices).map(|slice| (slice + first) % slices).rev().collect();
+        let of = |slice: usize| widths[slice] as usize..widths[slice + 1] as usize;
+        let (mut begins, mut row_numbers, mut columns, mut values) = (vec![0], vec![], vec![], vec![]);
+        for slice in order {
+            row_numbers.extend_from_slice(&rows[slice * places..][..places]);
+            columns.extend_from_slice(&sorted.local_columns()[of(slice).start * words..of(slice).end * words]);
+            values.extend_from_slice(&sorted.values()[of(slice).start * places..of(slice).end * places]);
+            begins.push(begins.last().unwrap() + of(slice).len() as u64);
+        }
+        let [part_begins, column_begins] =
+            [slices as u64, sorted.column_numbers().len() as u64].map(|end| [0, 0, end, end]);
+        let clustered = Clustered::try_new(
+            matrix.rows(),
+            matrix.columns(),
+            SMALL,
+            part_begins.map(|slices| slices as u32).to_vec(),
+            row_numbers,
+            column_begins.to_vec(),
+            sorted.column_numbers().to_vec(),
+            begins,
+            columns,
+            values,
+        )
+        .unwrap();
+        for executor in emulators() {
+            check_product(&executor, "slices in another order", &matrix, &clustered);
+        }
+    }
+}
+
 /// A GPU with too little shared memory refuses the matrix before it multiplies.
 #[test]
 fn parts_beyond_the_shared_memory_are_refused() {

@@ -33,9 +33,10 @@ impl Costs for Strategy {
 
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
         let places = analysis.clusters.map_or(0.0, |clusters| clusters.places());
-        let parts = (analysis.nnz / LEAST_ENTRIES).clamp(1, self.0.parts as usize);
-        // The warps of a part have equal shares, however long its longest row is.
-        let chain = places / (parts * ROWS * WARPS) as f64;
+        let parts = (analysis.nnz / LEAST_ENTRIES).min(self.0.parts as usize).max(1);
+        // The warps of a part have equal shares, which are at least those of its longest row.
+        let longest = analysis.lengths.longest() as f64 / WARPS as f64;
+        let chain = longest.max(places / (parts * ROWS * WARPS) as f64);
         Shape { chain, ..shape(analysis, machine, places) }
     }
 

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::executor::Emulated;
+use crate::executor::{Emulated, Executor};
 use crate::format::Matrix;
+use crate::select::{Analysis, Selection, choose};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
@@ -146,6 +147,11 @@ fn sizes_that_contradict_themselves() {
         let says = format!("{parts} parts of {kilobytes} KiB, expected at least 1 part of 1 to 256 KiB");
         assert_eq!(error, format!("Clustered matrix: {says}"));
     }
+    // The choice predicts times with them all the same; the conversion would refuse them.
+    let size = crate::Format::Clustered(PartSize { parts: 0, kilobytes: 96 });
+    let selection = Selection { among: vec![size], store: None, ..Selection::default() };
+    let choice = choose(&Analysis::new(&matrix).unwrap(), Emulated::new(1).device(), &selection).unwrap();
+    assert_eq!(choice.format, size);
 }
 
 /// Several territories, shared out among threads.

@@ -33,8 +33,8 @@ impl Choice {
         }
     }
 
-    /// The best candidate and its likely rivals, if trying all of them pays; otherwise none. Rivals with other kernels come
-    /// first, since predictions of the same kernel are wrong together.
+    /// The best candidate and its likely rivals, if trying all of them pays; otherwise none. Those of a kernel that has
+    /// better candidates count for less, since predictions of one kernel are wrong together.
     fn worth_trying(&self) -> Vec<Format> {
         let multiplications = self.multiplications.map_or(f64::INFINITY, |count| count as f64);
         let mut possible = self.possible();
@@ -50,15 +50,16 @@ impl Choice {
         let prediction = |candidate: &Candidate| {
             (candidate.multiply.to_bits(), candidate.convert.to_bits(), candidate.traffic.stored)
         };
-        // Each rival with the number of better candidates that have its kernel.
-        let mut rivals: Vec<(usize, &Candidate)> = Vec::new();
+        // Each rival with its profit, divided by the square of the number of candidates of its kernel up to it.
+        let mut rivals: Vec<(f64, &Candidate)> = Vec::new();
         for rival in possible.filter(|rival| profit(rival) > 0.0) {
             let before = || [best].into_iter().chain(rivals.iter().map(|&(_, other)| other));
             if before().all(|other| prediction(other) != prediction(rival)) {
-                rivals.push((before().filter(|other| other.kernel == rival.kernel).count(), rival));
+                let alike = before().filter(|other| other.kernel == rival.kernel).count();
+                rivals.push((profit(rival) / ((alike + 1) as f64).powi(2), rival));
             }
         }
-        rivals.sort_by_key(|&(alike, _)| alike);
+        rivals.sort_by(|left, right| right.0.total_cmp(&left.0));
         rivals.truncate(MOST_TRIED - 1);
         if rivals.iter().map(|&(_, rival)| profit(rival)).sum::<f64>() <= price(best) {
             return Vec::new();
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn rivals_with_other_kernels_are_tried_first() {
+    fn rivals_with_other_kernels_are_tried_before_variants() {
         let [best, same, also, other, third, slow] =
             ["cmrs", "cmrs-4", "cmrs-8", "csr-tiled", "sell-p", "ell"].map(|name| name.parse::<Format>().unwrap());
         let times = [
@@ -171,6 +172,9 @@ mod tests {
         let twice = (also, "cmrs", 10.1);
         assert_eq!(tried(10_000, &[times[0], times[1], twice, times[3]]), [best, other, same]);
         assert_eq!(tried(20, &times), []);
+        // A variant comes before other kernels that are far behind, even if only it makes trials pay.
+        let far = [times[0], times[1], (other, "csr-tiled", 14.5), (third, "sell-p", 14.6), (slow, "ell", 14.7)];
+        assert_eq!(tried(15_000, &far)[..2], [best, same]);
     }
 
     #[test]
