@@ -10,6 +10,7 @@ machine. Every package except NumPy and SciPy is optional: without it, its matri
 
 A name with `-random` denotes the matrix under a random symmetric permutation; with `-small` or `-middle`, the matrix in
 the size of that scale. Values are float64, and matrices listed as symmetric are so to the last bit.
+
 `--unseen` makes 46 other matrices instead, from other methods and other fields, in another folder. No constant of a
 kernel or of the choice of a format is fitted to them, so they show what to expect for your own matrices. They take 8
 minutes in one process, and 6 GB of disk.
@@ -237,7 +238,9 @@ def main() -> None:
     parser.add_argument("--scale", choices=SCALES, default="full", help="default: full")
     parser.add_argument("--unseen", action="store_true", help="other matrices, to which nothing is fitted")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="may be repeated")
-    parser.add_argument("--jobs", type=count, default=1, metavar="N", help="number of processes, each with its own memory")
+    parser.add_argument(
+        "--jobs", type=count, default=1, metavar="N", help="number of processes, each with its own memory"
+    )
     parser.add_argument("--again", action="store_true", help="also make matrices that already exist")
     parser.add_argument("--list", action="store_true", help="print the names, packages and descriptions, make nothing")
     options = parser.parse_args()

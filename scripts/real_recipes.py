@@ -106,6 +106,11 @@ def bent(mesh):
     return type(mesh)(mesh.p + 0.1 * numpy.sin(2.3 * numpy.roll(mesh.p, 1, axis=0) + axes), mesh.t)
 
 
+def cube(mesh, size: int):
+    """Returns a bent cube of `size` cells along each edge, in a kind of mesh."""
+    return bent(mesh.init_tensor(*[numpy.linspace(0, 1, size + 1)] * 3))
+
+
 def graded(size: int):
     """Returns triangles of an L shape, refined adaptively towards the corner and a circle."""
     mesh = skfem.MeshTri.init_lshaped()
@@ -174,8 +179,7 @@ def elasticity(mesh, element, order: int):
 
 @recipe("scikit-fem", "Laplace operator on hexahedra of second order", (8, 20, 50), SMALLER, True)
 def hexahedra_quadratic(size: int):
-    mesh = bent(skfem.MeshHex.init_tensor(*[numpy.linspace(0, 1, size + 1)] * 3))
-    return dirichlet(laplace, mesh, skfem.ElementHex2(), order=4)
+    return dirichlet(laplace, cube(skfem.MeshHex, size), skfem.ElementHex2(), order=4)
 
 
 @recipe("scikit-fem", "Laplace operator on tetrahedra of second order", (11, 21, 52), SMALLER, True)
@@ -368,14 +372,27 @@ def delaunay_pairs(points: numpy.ndarray) -> numpy.ndarray:
     return numpy.unique(numpy.sort(numpy.concatenate([cells[:, [0, 1]], cells[:, [1, 2]], cells[:, [0, 2]]])), axis=0)
 
 
+def lengths(points: numpy.ndarray, pairs: numpy.ndarray) -> numpy.ndarray:
+    """Returns the distance between the points of each pair."""
+    return numpy.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1)
+
+
+def graph_of_pairs(pairs: numpy.ndarray, weights: numpy.ndarray, size: int) -> scipy.sparse.csr_array:
+    """Returns the graph with an edge from the first of each pair to the second."""
+    return scipy.sparse.coo_array((weights, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
+
+
+def laplacian(graph: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Returns the Laplacian of the graph with its edges in both directions."""
+    graph = graph + graph.T
+    return scipy.sparse.diags_array(graph.sum(axis=1)).tocsr() - graph
+
+
 @recipe("scipy", "Laplacian of the Delaunay graph of points of the plane", (4_000, 150_000, 1_500_000), SMALLER, True)
 def delaunay_laplacian(size: int):
     points = in_strips(scattered(size, 2))
     pairs = delaunay_pairs(points)
-    weights = 1 / numpy.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1)
-    graph = scipy.sparse.coo_array((weights, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
-    graph = graph + graph.T
-    return scipy.sparse.diags_array(graph.sum(axis=1)).tocsr() - graph
+    return laplacian(graph_of_pairs(pairs, 1 / lengths(points, pairs), size))
 
 
 # Installed software

@@ -15,14 +15,17 @@ from real_recipes import (
     SEED,
     Recipe,
     assemble,
-    bent,
+    cube,
     delaunay_pairs,
     dirichlet,
     elasticity,
     free,
+    graph_of_pairs,
     hierarchy,
     into,
     laplace,
+    laplacian,
+    lengths,
     levels,
     pyamg,
     scattered,
@@ -41,14 +44,9 @@ GRAPHS, APPLICATIONS, FACTORS = "graphs", "applications", "grids and factors"
 # Finite elements
 
 
-def tetrahedra(size: int):
-    """Returns a mesh of tetrahedra, six in each cell of a bent grid."""
-    return bent(skfem.MeshTet.init_tensor(*[numpy.linspace(0, 1, size + 1)] * 3))
-
-
 @recipe("scikit-fem", "Laplace operator on tetrahedra of first order", (14, 40, 90), ("small",), True)
 def tetrahedra_linear(size: int):
-    return dirichlet(laplace, tetrahedra(size), skfem.ElementTetP1())
+    return dirichlet(laplace, cube(skfem.MeshTet, size), skfem.ElementTetP1())
 
 
 @recipe("scikit-fem", "Laplace operator on triangles of fourth order", (12, 40, 260), ("middle",))
@@ -66,15 +64,11 @@ def triangles_nonconforming(size: int):
     return dirichlet(laplace, simplices(size, size), skfem.ElementTriCR())
 
 
-def cube(size: int):
-    return bent(skfem.MeshHex.init_tensor(*[numpy.linspace(0, 1, size + 1)] * 3))
-
-
 @recipe(
     "scikit-fem", "linear elasticity on hexahedra, all of one displacement before the next", (6, 16, 50), ("middle",)
 )
 def elasticity_by_component(size: int):
-    matrix = scipy.sparse.csr_array(elasticity(cube(size), skfem.ElementHex1(), 3))
+    matrix = scipy.sparse.csr_array(elasticity(cube(skfem.MeshHex, size), skfem.ElementHex1(), 3))
     order = numpy.arange(matrix.shape[0]).reshape(-1, 3).T.ravel()
     return matrix[order][:, order]
 
@@ -91,7 +85,7 @@ def stokes_space(size: int):
 
 @recipe("scikit-fem", "discrete gradient from nodes to edges of tetrahedra: the incidence of a mesh", (12, 40, 85))
 def edges_by_nodes(size: int):
-    edges = tetrahedra(size).edges
+    edges = cube(skfem.MeshTet, size).edges
     count = edges.shape[1]
     rows = numpy.repeat(numpy.arange(count), 2)
     values = numpy.tile([-1.0, 1.0], count)
@@ -152,11 +146,6 @@ def reduction(size: int):
 # Graphs
 
 
-def symmetric_graph(pairs: numpy.ndarray, weights: numpy.ndarray, size: int) -> scipy.sparse.csr_array:
-    graph = scipy.sparse.coo_array((weights, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
-    return graph + graph.T
-
-
 def clusters(count: int) -> numpy.ndarray:
     """Returns points in space that gather around centres, at all distances from them."""
     random = numpy.random.default_rng(SEED)
@@ -176,7 +165,8 @@ def clusters(count: int) -> numpy.ndarray:
 def particles(size: int):
     points = clusters(size)
     pairs = scipy.spatial.KDTree(points).query_pairs(0.9 * size ** (-1 / 3) / 3, output_type="ndarray")
-    return symmetric_graph(pairs, numpy.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1), size)
+    graph = graph_of_pairs(pairs, lengths(points, pairs), size)
+    return graph + graph.T
 
 
 @recipe(
@@ -194,9 +184,7 @@ def two_hops(size: int):
 def spanning_tree(size: int):
     points = scattered(size, 2)
     pairs = delaunay_pairs(points)
-    lengths = numpy.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1)
-    graph = scipy.sparse.coo_array((lengths, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
-    tree = scipy.sparse.csgraph.minimum_spanning_tree(graph)
+    tree = scipy.sparse.csgraph.minimum_spanning_tree(graph_of_pairs(pairs, lengths(points, pairs), size))
     return tree + tree.T
 
 
@@ -224,8 +212,8 @@ def image_segments(size: int):
     pairs += [(numbers[:-1, :-1], numbers[1:, 1:]), (numbers[:-1, 1:], numbers[1:, :-1])]
     ends = numpy.concatenate([numpy.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
     colours = image.ravel()
-    graph = symmetric_graph(ends, numpy.exp(-9 * abs(colours[ends[:, 0]] - colours[ends[:, 1]])), size * size)
-    return scipy.sparse.diags_array(graph.sum(axis=1)).tocsr() - graph
+    likeness = numpy.exp(-9 * abs(colours[ends[:, 0]] - colours[ends[:, 1]]))
+    return laplacian(graph_of_pairs(ends, likeness, size * size))
 
 
 # Applications
@@ -384,10 +372,14 @@ def attention(size: int):
 # Grids and factors
 
 
+def line(size: int, diagonal: float = 2.0):
+    """Returns second differences of a line."""
+    return scipy.sparse.diags_array([-1.0, diagonal, -1.0], offsets=[-1, 0, 1], shape=(size, size))
+
+
 @recipe("scipy", "complete factor L of a grid of the plane", (60, 200, 700), family=FACTORS)
 def factor_plane(size: int):
-    line = scipy.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(size, size))
-    matrix = scipy.sparse.kronsum(line, line).tocsc()
+    matrix = scipy.sparse.kronsum(line(size), line(size)).tocsc()
     return scipy.sparse.linalg.splu(
         matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0, options={"SymmetricMode": True}
     ).L
@@ -395,14 +387,13 @@ def factor_plane(size: int):
 
 @recipe("scipy", "incomplete factor L with small entries dropped", (40, 100, 350), family=FACTORS)
 def factor_incomplete(size: int):
-    line = scipy.sparse.diags_array([-1.0, 2.1, -1.0], offsets=[-1, 0, 1], shape=(size, size))
-    return scipy.sparse.linalg.spilu(scipy.sparse.kronsum(line, line).tocsc(), drop_tol=1e-3, fill_factor=15).L
+    matrix = scipy.sparse.kronsum(line(size, 2.1), line(size, 2.1)).tocsc()
+    return scipy.sparse.linalg.spilu(matrix, drop_tol=1e-3, fill_factor=15).L
 
 
 @recipe("scipy", "heat in space and time: all steps at once", (16, 40, 100), ("middle",), family=FACTORS)
 def space_time(size: int):
-    line = scipy.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(size, size))
-    plane = scipy.sparse.kronsum(line, line)
+    plane = scipy.sparse.kronsum(line(size), line(size))
     step = scipy.sparse.eye_array(size * size) + 0.3 * plane
     now, before = scipy.sparse.eye_array(2 * size), scipy.sparse.eye_array(2 * size, k=-1)
     return scipy.sparse.kron(now, step) - scipy.sparse.kron(before, scipy.sparse.eye_array(size * size))
@@ -410,8 +401,7 @@ def space_time(size: int):
 
 @recipe("scipy", "a grid in space, its even points before its odd ones", (20, 60, 150), family=FACTORS)
 def red_black(size: int):
-    line = scipy.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(size, size))
-    matrix = scipy.sparse.kronsum(line, scipy.sparse.kronsum(line, line)).tocsr()
+    matrix = scipy.sparse.kronsum(line(size), scipy.sparse.kronsum(line(size), line(size))).tocsr()
     odd = numpy.indices((size,) * 3).sum(axis=0).ravel() % 2
     weights = numpy.random.default_rng(SEED).random(size**3) + 0.5
     scale = scipy.sparse.diags_array(weights)
