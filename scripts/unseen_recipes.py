@@ -134,6 +134,8 @@ TRANSPORT = hierarchy("reduction-based multigrid for transport", "level-1", "pro
 @recipe("pyamg", SPLITTING, (24, 50, 110))
 def independent_sets(size: int):
     matrix = pyamg.gallery.poisson((size, size, size), format="csr")
+    # The independent sets are random, and take no generator.
+    numpy.random.seed(SEED)
     return levels(pyamg.ruge_stuben_solver(matrix, CF="PMIS", interpolation="direct", max_levels=3))
 
 
