@@ -2,9 +2,10 @@
 //! a row that several tiles share, in an order that depends only on the tiles. The same bits in every run.
 //!
 //! Arriving costs each block a round trip to L2 after all its work, so this is for few waves of blocks. All tiles have
-//! the same number of items, but one that would begin shortly after the start of a row takes that row from its start,
-//! so that fewer rows are shared. The tiles depend only on the matrix: [`csr_tiles`] finds them once, for all
-//! multiplications.
+//! the same number of items, at most seven eighths of what a block can hold: one that would begin after the start of a
+//! row takes that row from its start if there is room, so that fewer rows are shared. Small matrices have small tiles,
+//! so that all multiprocessors have one. The tiles depend only on the matrix and the device: [`csr_tiles`] finds them
+//! once, for all multiplications.
 
 use cuda_std::shared::dynamic;
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
@@ -24,16 +25,20 @@ pub const BEGIN_NUMBERS: u32 = 4;
 /// Replaces the number of entries taken if the tile begins inside its first row.
 const INSIDE: u32 = u32::MAX;
 
-/// Number of items of the tile of a block of `threads` threads: those of [`csr_tiled`](crate::csr_tiled::tile_items)
-/// minus room for [`most_taken`] entries.
-pub const fn tile_items(threads: u32) -> u32 {
-    crate::csr_tiled::tile_items(threads) - most_taken(threads)
+/// Largest number of items of the tile of a block of `threads` threads: those of
+/// [`csr_tiled`](crate::csr_tiled::tile_items) minus room for half an entry per thread.
+pub const fn most_items(threads: u32) -> u32 {
+    crate::csr_tiled::tile_items(threads) - threads / 2
 }
 
-/// Largest number of entries before its first item that the tile of a block of `threads` threads takes to complete its
-/// first row.
-pub const fn most_taken(threads: u32) -> u32 {
-    threads / 2
+/// Smallest number of items of such a tile for which a block is worth its start.
+pub const fn least_items(threads: u32) -> u32 {
+    2 * threads - WARP_LANES
+}
+
+/// Largest number of entries before its first item that a tile of `items` items takes to complete its first row.
+pub const fn most_taken(threads: u32, items: u32) -> u32 {
+    crate::csr_tiled::tile_items(threads) - items
 }
 
 /// Begin of a tile.
@@ -123,11 +128,8 @@ pub unsafe fn csr_tiles<O: Offset>(
     let begin = if taken <= u64::from(most_taken) || tile == tiles {
         Begin { row: row as u32, taken: taken as u32, first_tile: 0, last_tile: 0 }
     } else {
-        // If the row has few entries in that tile, the next tile takes them.
-        let first_item = first_entry + row;
-        let first_tile = first_item / tile_items;
-        let left = (first_tile + 1) * tile_items - first_item;
-        let first_tile = if left <= u64::from(most_taken) { first_tile + 1 } else { first_tile };
+        // The last tile that takes the row from its start: those that begin in the row before it are empty.
+        let first_tile = (first_entry + row + u64::from(most_taken)) / tile_items;
         let last_tile = (offset(row + 1) + row) / tile_items;
         Begin { row: row as u32, taken: INSIDE, first_tile: first_tile as u32, last_tile: last_tile as u32 }
     };
@@ -148,9 +150,10 @@ pub unsafe fn csr_tiles<O: Offset>(
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix; `table` has an entry for each code among the values; `x` has an element
-/// for each column, `y` one for each row; `begins` is that of [`csr_tiles`] for tiles of [`tile_items`] and
-/// [`most_taken`]; `pieces` has two elements for each tile; `arrivals` has one, 0 before and after; there is a block
-/// for each tile, of at least two whole warps, with [`shared_bytes`](crate::csr_tiled::shared_bytes).
+/// for each column, `y` one for each row; `begins` is that of [`csr_tiles`] for tiles of `tile_items`, at most
+/// [`most_items`], and [`most_taken`]; `pieces` has two elements for each tile; `arrivals` has one, 0 before and after;
+/// there is a block for each tile, of at least two whole warps, with
+/// [`shared_bytes`](crate::csr_tiled::shared_bytes).
 #[kernel((V, T): stored, O: [u32, u64])]
 pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     /// Where each row begins; rows + 1 offsets.
@@ -169,6 +172,8 @@ pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     beta: T,
     /// The result.
     y: GlobalMut<T>,
+    /// Items of a tile.
+    tile_items: u32,
     /// Begin of each tile.
     begins: Global<u32>,
     /// For each tile, its parts of the row inside which it begins and of the row inside which it ends.
@@ -178,7 +183,7 @@ pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
 ) {
     let tile = block_idx_x();
     let (begin, end) = (Begin::load(begins, tile), Begin::load(begins, tile + 1));
-    let tile_items = u64::from(tile_items(block_dim_x()));
+    let tile_items = u64::from(tile_items);
     let item = u64::from(tile) * tile_items;
     let first_entry = begin.entry(item);
     let end_entry = end.entry(item + tile_items);
@@ -216,11 +221,12 @@ pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     }
     sync_threads();
     let warp = thread_idx_x() / WARP_LANES;
-    let shared_row = if warp == 0 { begin } else { end };
-    if (warp == 0 && ends_row || warp == 1 && end.is_inside())
-        && let Some(sum) = sum_if_last(shared_row, pieces, arrivals)
-    {
-        update(y, shared_row.row, alpha, sum, beta);
+    if warp == 0 && ends_row || warp == 1 && end.is_inside() {
+        // Loaded again, because registers are few.
+        let shared_row = Begin::load(begins, tile + warp);
+        if let Some(sum) = sum_if_last(shared_row, pieces, arrivals) {
+            update(y, shared_row.row, alpha, sum, beta);
+        }
     }
 }
 

@@ -295,8 +295,11 @@ fn check_scenarios<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
         check_whole_numbers::<T, _>(gpu, format);
         check_reproducible::<T, _>(gpu, format);
         if format == Format::CSR_TILED {
-            // One launch, and two.
-            check_tiles::<T, _>(gpu, csr_tiled_arriving::tile_items(512) as usize, 33);
+            // One launch, with small tiles and larger ones, and two.
+            let [least, most] = [csr_tiled_arriving::least_items(256), csr_tiled_arriving::most_items(256)];
+            for (items, many) in [(least, 33), (1000, 800), (most, 1000)] {
+                check_tiles::<T, _>(gpu, items as usize, many);
+            }
             check_tiles::<T, _>(gpu, csr_tiled::tile_items(512) as usize, 2000);
         }
         let factors = scenarios::FACTORS.len();

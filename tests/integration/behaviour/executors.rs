@@ -112,19 +112,24 @@ fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, wav
     }
 }
 
-/// Blocks of csr-tiled have twice as many threads as others.
+/// Blocks of csr-tiled have twice as many threads as others, and tiles that arrive have as few items as suits the matrix.
 #[test]
 fn emulated_is_right_where_tiles_share_rows() {
-    // On a device that runs many blocks at a time, they arrive, which replaces a second launch.
-    let large = Emulated::with_size(0, 64, 128, Tuning::new(32, 1).unwrap()).unwrap();
-    let items = [64, 128, 64, 256].map(csr_tiled::tile_items).into_iter().chain([csr_tiled_arriving::tile_items(64)]);
-    for (mut executor, items) in emulators().into_iter().chain([large]).zip(items) {
+    let items = [64, 128, 64, 256].map(csr_tiled::tile_items);
+    let mut cases: Vec<_> = emulators().into_iter().zip(items).map(|(executor, items)| (executor, items, 33)).collect();
+    // On a device that runs many blocks at a time, they arrive, which replaces a second launch. The more items, the larger
+    // the tiles.
+    let [least, most] = [csr_tiled_arriving::least_items(64), csr_tiled_arriving::most_items(64)];
+    for (items, many) in [(least, 33), (200, 100), (most, 120)] {
+        cases.push((Emulated::with_size(0, 64, 128, Tuning::new(32, 1).unwrap()).unwrap(), items, many));
+    }
+    for (mut executor, items, many) in cases {
         for seed in 0..4 {
             executor.set_seed(seed);
-            check_tiles::<f64, _>(&executor, items as usize, 33);
+            check_tiles::<f64, _>(&executor, items as usize, many);
         }
-        check_tiles::<f32, _>(&executor, items as usize, 33);
-        check_tiles::<Complex<f64>, _>(&executor, items as usize, 33);
+        check_tiles::<f32, _>(&executor, items as usize, many);
+        check_tiles::<Complex<f64>, _>(&executor, items as usize, many);
     }
 }
 

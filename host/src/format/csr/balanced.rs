@@ -110,6 +110,11 @@ fn tile_threads(device: &Device) -> u32 {
     (2 * device.tuning.threads_per_block()).min(512)
 }
 
+/// Returns the same for tiles that arrive: fewer, so that the registers of a multiprocessor are all in use.
+fn arriving_threads(device: &Device) -> u32 {
+    (2 * device.tuning.threads_per_block()).min(256)
+}
+
 /// Largest number of waves of blocks for which arrivals take less time than another launch.
 const WAVES_THAT_ARRIVE: u64 = 2;
 
@@ -119,6 +124,20 @@ fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
     Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
 }
 
+/// Returns the tiles that arrive: the smallest that the device holds at the same time.
+fn arriving_tiles<T: Scalar, M: Memory>(matrix: &Csr<T, M>, threads: u32, device: &Device) -> Intervals {
+    // Registers leave room for fewer blocks where elements take more bytes.
+    let eighths = match size_of::<T>() {
+        ..=4 => 8,
+        ..=8 => 6,
+        _ => 4,
+    };
+    let at_once = device.resident_threads() / 8 * eighths / u64::from(threads);
+    let items = (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(at_once.max(1));
+    let [least, most] = [csr_tiled_arriving::least_items(threads), csr_tiled_arriving::most_items(threads)];
+    tiles_of(matrix, items.clamp(least.into(), most.into()) as u32)
+}
+
 pub(crate) fn tiled<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     values: Values<V, T>,
@@ -126,11 +145,11 @@ pub(crate) fn tiled<V: StoredAs<T>, T: Scalar, M: Memory>(
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    let threads_per_block = tile_threads(device);
-    let at_once = u64::from(device.multiprocessors) * u64::from(device.threads_per_multiprocessor / threads_per_block);
-    let few = tiles_of(matrix, csr_tiled_arriving::tile_items(threads_per_block));
-    if few.count <= WAVES_THAT_ARRIVE * at_once.max(1) {
-        tiled_arriving(matrix, values, vectors, few, room, device)
+    let threads = arriving_threads(device);
+    let at_once = u64::from(device.multiprocessors) * u64::from(device.threads_per_multiprocessor / threads);
+    let largest = tiles_of(matrix, csr_tiled_arriving::most_items(threads));
+    if largest.count <= WAVES_THAT_ARRIVE * at_once.max(1) {
+        tiled_arriving(matrix, values, vectors, room, device)
     } else {
         tiled_with_carries(matrix, values, vectors, room, device)
     }
@@ -141,12 +160,12 @@ fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     values: Values<V, T>,
     vectors: Vectors<T>,
-    tiles: Intervals,
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
     let Vectors { alpha, x, beta, y } = vectors;
-    let threads_per_block = tile_threads(device);
+    let threads_per_block = arriving_threads(device);
+    let tiles = arriving_tiles(matrix, threads_per_block, device);
     let tile_room = room.tiles(tiles.count as usize)?;
     let mut launches = Vec::with_capacity(2);
     if tiles.count > 0 && !tile_room.known {
@@ -154,7 +173,7 @@ fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
             rows: matrix.rows() as u32,
             tiles: tiles.count as u32,
             tile_items: tiles.length as u32,
-            most_taken: csr_tiled_arriving::most_taken(threads_per_block),
+            most_taken: csr_tiled_arriving::most_taken(threads_per_block, tiles.length as u32),
             row_offsets: offsets.global(),
             begins: tile_room.begins_mut,
             arrivals: tile_room.arrivals,
@@ -170,6 +189,7 @@ fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
         x,
         beta,
         y,
+        tile_items: tiles.length as u32,
         begins: tile_room.begins,
         pieces: tile_room.pieces,
         arrivals: tile_room.arrivals,
