@@ -128,8 +128,8 @@ fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
 fn arriving_tiles<T: Scalar, M: Memory>(matrix: &Csr<T, M>, threads: u32, device: &Device) -> Intervals {
     // Registers leave room for fewer blocks where elements take more bytes.
     let eighths = match size_of::<T>() {
-        ..=4 => 8,
-        ..=8 => 6,
+        0..=4 => 8,
+        5..=8 => 6,
         _ => 4,
     };
     let at_once = device.resident_threads() / 8 * eighths / u64::from(threads);
