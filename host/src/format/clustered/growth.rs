@@ -14,9 +14,6 @@ use crate::memory::{collect, reserve};
 use crate::real::Scalar;
 use crate::spmv::on_cpu::prefetch;
 
-/// Largest number of rows per part.
-const MOST_ROWS: usize = 1 << 16;
-
 /// Number of rows from which a column brings no row into a part: it indicates little about proximity.
 pub(super) const HUB: usize = 1 << 10;
 
@@ -153,10 +150,10 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         self.parts.count() as u32
     }
 
-    /// Returns whether the part has reached its target. A part of whole slices has no padding for missing rows.
+    /// Returns whether the part has reached a target. A part of whole slices has no padding for missing rows.
     fn is_full(&self) -> bool {
         let whole = self.rows.is_multiple_of(ROWS) || self.entries > self.limits.entries + self.limits.entries / 4;
-        self.rows >= MOST_ROWS || whole && self.entries >= self.limits.entries
+        self.rows >= self.limits.rows || whole && self.entries >= self.limits.entries
     }
 
     /// Returns a row of the territory that is in no part: near this part, near another, or any.

@@ -1,5 +1,7 @@
 //! Groups rows that share columns into parts.
 
+use std::ops::RangeInclusive;
+
 use gpu_kernels::clustered::NO_ROW;
 
 use super::growth::Growth;
@@ -13,6 +15,9 @@ use crate::real::Scalar;
 
 /// Least number of entries per part, unless the matrix has fewer: with fewer, a block is mostly startup overhead.
 pub(super) const LEAST_ENTRIES: usize = 1 << 13;
+
+/// Range of the largest number of rows per part.
+const MOST_ROWS: RangeInclusive<usize> = 1 << 11..=1 << 16;
 
 /// Columns of a matrix per expected column of a halo.
 const COLUMNS_OF_A_HALO: usize = 4;
@@ -53,12 +58,13 @@ impl Kept {
     }
 }
 
-/// Largest number of elements of a part, what they are, and the target number of entries.
+/// Largest number of elements of a part, what they are, the target number of entries, and the largest number of rows.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub elements: usize,
     pub kept: Kept,
     pub entries: usize,
+    pub rows: usize,
 }
 
 impl Limits {
@@ -71,8 +77,10 @@ impl Limits {
             _ => all.div_ceil(u64::from(size.parts).saturating_mul(elements as u64).max(1)).max(1),
         };
         let parts = u64::from(size.parts).saturating_mul(times).max(1);
-        let entries = (matrix.nnz() as u64 / parts) as usize;
-        Self { elements, kept, entries: entries.max(LEAST_ENTRIES) }
+        let share = |of: usize| (of as u64 / parts) as usize;
+        // Otherwise the rows of no or few entries would all be in the last parts, and the others would wait for these.
+        let rows = (2 * share(matrix.rows())).next_multiple_of(ROWS).clamp(*MOST_ROWS.start(), *MOST_ROWS.end());
+        Self { elements, kept, entries: share(matrix.nnz()).max(LEAST_ENTRIES), rows }
     }
 
     /// Returns the same limits for `parts` parts with `entries` entries in total.

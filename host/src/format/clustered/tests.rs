@@ -123,6 +123,20 @@ fn rows_without_entries_and_matrices_without_rows() {
 }
 
 #[test]
+fn rows_without_entries_are_shared_out() {
+    let entries: Vec<u32> = (0..300).collect();
+    let rows: Vec<u32> = entries.iter().map(|entry| entry / 3).collect();
+    let matrix = Csr::try_from_triplets(5_000, 300, &rows, &entries, &[1.0; 300]).unwrap();
+    let slices = |parts| {
+        let clustered = checked(&matrix, PartSize { parts, ..PartSize::DEFAULT });
+        clustered.part_begins().windows(2).map(|part| part[1] - part[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(slices(4), [40, 39]);
+    // A part has at least 2,048 rows, however many parts were asked for.
+    assert_eq!(slices(1_000), [32, 32, 15]);
+}
+
+#[test]
 fn a_row_with_more_columns_than_a_part_may_have() {
     let row = |length: u32| {
         let columns: Vec<u32> = (0..length).collect();
