@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::narrow::Recipe;
 use crate::format::{Csr, Format};
-use crate::memory::with_capacity;
+use crate::memory::reserve;
 use crate::parallel;
 use crate::real::Scalar;
 use crate::select::{
@@ -102,34 +102,35 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             choice = choose(&analysis, executor.device(), selection)?;
         }
         let tells = executor.times_tell() || selection.measure != Measure::WhereUnsure;
-        let candidates = if tells { choice.to_measure(selection) } else { Vec::new() };
         // The fastest of those that are still stored.
         let mut fastest: Option<(f64, Self)> = None;
-        if !candidates.is_empty() {
-            let mut measured = with_capacity(candidates.len())?;
-            let mut vectors = None;
-            for format in candidates {
-                let least = fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
-                let measure = |vectors: &mut _| {
-                    let recipe = choice.recipe_for(format, &recipe);
-                    let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
-                    let mut plan = Self::from_converted(executor, narrowed(executor, matrix, format, recipe)?, format)?;
-                    Ok((measure(executor, &mut plan, vectors, least)?, plan))
-                };
-                let mut found = measure(&mut vectors);
-                if matches!(found, Err(Error::OutOfMemory { .. })) && fastest.take().is_some() {
-                    // There may be room without it.
-                    vectors = None;
-                    found = measure(&mut vectors);
-                }
-                let found = found.ok();
-                measured.push((format, found.as_ref().map(|&(seconds, _)| seconds)));
-                if let Some(found) = found
-                    && fastest.as_ref().is_none_or(|&(least, _)| found.0 < least)
-                {
-                    fastest = Some(found);
-                }
+        let mut measured = Vec::new();
+        let mut vectors = None;
+        while tells && let Some(format) = choice.next_trial(&measured, selection) {
+            let least = fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
+            let measure = |vectors: &mut _| {
+                let recipe = choice.recipe_for(format, &recipe);
+                let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
+                let mut plan = Self::from_converted(executor, narrowed(executor, matrix, format, recipe)?, format)?;
+                Ok((measure(executor, &mut plan, vectors, least)?, plan))
+            };
+            let mut found = measure(&mut vectors);
+            if matches!(found, Err(Error::OutOfMemory { .. })) && fastest.take().is_some() {
+                // There may be room without it.
+                vectors = None;
+                found = measure(&mut vectors);
             }
+            let found = found.ok();
+            reserve(&mut measured, 1)?;
+            measured.push((format, found.as_ref().map(|&(seconds, _)| seconds)));
+            if let Some(found) = found
+                && fastest.as_ref().is_none_or(|&(least, _)| found.0 < least)
+            {
+                fastest = Some(found);
+            }
+        }
+        drop(vectors);
+        if !measured.is_empty() {
             if selection.measure == Measure::WhereUnsure {
                 // There may be no room for a copy: a measurement that was not requested must not exclude a format, and
                 // without a time of the first format those of its rivals are meaningless.

@@ -17,6 +17,9 @@ pub(crate) const FEWEST_FORMATS: usize = 10;
 /// One matrix in this number is held out of the calibration.
 const HELD_OUT_ONE_OF: u64 = 3;
 
+/// Number of multiplications planned where formats are tried.
+const PLANNED: u64 = 10_000;
+
 /// Number of matrices whose loss is listed.
 const TOLD: usize = 10;
 
@@ -145,6 +148,12 @@ impl Accuracy {
         let best_of = |count: usize| {
             choice.possible().take(count).filter_map(|candidate| seconds(candidate.format)).min_by(f64::total_cmp)
         };
+        let selection = Selection { multiplications: Some(PLANNED), ..selection };
+        let planned = choose_with(analysis, machine, calibration, &Outcomes::new(), &selection).ok();
+        let tried = planned.and_then(|mut choice| {
+            choice.try_with(seconds, &selection).ok()?;
+            seconds(choice.format)
+        });
         let least_bytes = choice
             .possible()
             .min_by_key(|candidate| candidate.traffic.needed)
@@ -161,6 +170,7 @@ impl Accuracy {
             ("auto", best_of(1)),
             ("auto, 2 measured", best_of(2)),
             ("auto, 3 measured", best_of(3)),
+            ("auto for 10,000 multiplications", tried),
             ("fewest bytes", least_bytes),
             ("csr-vector", seconds(unit)),
             ("csr-automatic (Anzt et al. 2020, Algorithm 2)", seconds(analysis.resolve(Format::CSR_AUTOMATIC))),

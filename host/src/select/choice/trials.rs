@@ -4,9 +4,19 @@ use super::{Candidate, Choice, Exclusion, Measure, Selection};
 use crate::error::Error;
 use crate::format::Format;
 
-/// Maximum number of formats tried if the prediction is uncertain. With three, the best of them was within 5 % of the
-/// fastest on 95 to 99 % of the suite `real` (docs/results/choice.md).
-const MOST_TRIED: usize = 4;
+/// Maximum number of formats tried. With eight, the best of them was within 5 % of the fastest on 97 to 98 % of 240 recorded
+/// cases, and with six on 95 to 97 % (docs/results/choice.md).
+const MOST_TRIED: usize = 8;
+
+/// Number of rivals whose likely gains together must exceed the cost of measuring the best.
+const RIVALS: usize = 3;
+
+/// Part of all multiplications that measuring the best may cost in any case: a prediction can be wrong by far more than its
+/// likely error, and only its own time reveals that.
+const INSURANCE: f64 = 0.005;
+
+/// Correlation of the errors of predictions for one matrix. It was 0.41 and 0.36 in two suites (docs/results/choice.md).
+const CORRELATION: f64 = 0.4;
 
 /// Untimed multiplications before the timed ones of a measured format.
 pub(crate) const WARM_UPS: usize = 2;
@@ -19,53 +29,97 @@ pub(crate) const REPETITIONS: usize = 7;
 /// of the matrix.
 const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
 
+/// A format that was tried, and the time of a multiplication in seconds, unless it failed.
+pub(crate) type Trial = (Format, Option<f64>);
+
 impl Choice {
-    /// The formats to be measured, the most promising first, unless they were measured before.
-    pub(crate) fn to_measure(&self, selection: &Selection) -> Vec<Format> {
-        match selection.measure {
-            Measure::Never => Vec::new(),
-            Measure::WhereUnsure if selection.memory_budget.is_some() => Vec::new(),
-            Measure::WhereUnsure => self.worth_trying(),
+    /// The next format to be measured, after these.
+    pub(crate) fn next_trial(&self, tried: &[Trial], selection: &Selection) -> Option<Format> {
+        let next = match selection.measure {
+            Measure::Never => None,
+            Measure::WhereUnsure if selection.memory_budget.is_some() => None,
+            Measure::WhereUnsure => match tried {
+                [] => self.first_worth_trying(),
+                // Without a time of the best, those of its rivals are meaningless.
+                [(_, None), ..] => None,
+                _ => self.next_worth_trying(tried),
+            },
             Measure::Best(count) => {
-                let best = self.possible().take(count);
-                best.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
+                let is_new = |candidate: &&Candidate| candidate.measured.is_none() && !has(tried, candidate.format);
+                self.possible().take(count).find(is_new)
             }
-        }
+        };
+        next.map(|candidate| candidate.format)
     }
 
-    /// The best candidate and its likely rivals, if trying all of them pays; otherwise none. Those of a kernel that has
-    /// better candidates count for less, since predictions of one kernel are wrong together.
-    fn worth_trying(&self) -> Vec<Format> {
-        let multiplications = self.multiplications.map_or(f64::INFINITY, |count| count as f64);
+    /// The best candidate, if it was not measured before, and if that and trials of its rivals pay.
+    fn first_worth_trying(&self) -> Option<&Candidate> {
         let mut possible = self.possible();
-        let Some(best) = possible.next().filter(|best| best.measured.is_none()) else { return Vec::new() };
+        let best = possible.next().filter(|best| best.measured.is_none())?;
         // The best is converted in any case, and the matrix of the fastest trial is kept.
-        let price = |candidate: &Candidate| match candidate.measured {
-            Some(_) => candidate.convert,
-            None if candidate.format == best.format => TRIAL * candidate.multiply,
-            None => candidate.convert + TRIAL * candidate.multiply,
+        let price = self.per_multiplication(TRIAL * best.multiply);
+        let profit = |rival: &Candidate| {
+            let trial = if rival.measured.is_some() { 0.0 } else { TRIAL * rival.multiply };
+            best.gain(rival) - self.per_multiplication(rival.convert + trial)
         };
-        let profit = |rival: &Candidate| multiplications * best.gain(rival) - price(rival);
+        let mut profits: Vec<_> = possible.map(profit).collect();
+        profits.sort_by(|left, right| right.total_cmp(left));
+        let likely: f64 = profits.iter().take(RIVALS).filter(|&&profit| profit > 0.0).sum();
+        let pays = likely > price || !profits.is_empty() && price <= INSURANCE * best.multiply;
+        pays.then_some(best)
+    }
+
+    /// The candidate whose trial is likely to save most, if any saves more than it costs.
+    fn next_worth_trying(&self, tried: &[Trial]) -> Option<&Candidate> {
+        if tried.len() >= MOST_TRIED {
+            return None;
+        }
+        let seconds = |format| tried.iter().find(|(other, _)| *other == format).and_then(|&(_, seconds)| seconds);
+        let fastest = tried.iter().filter_map(|&(_, seconds)| seconds).fold(f64::INFINITY, f64::min);
+        // Of these, the fastest is stored.
+        let mut least = fastest;
+        let mut shared = Shared::default();
+        for candidate in self.possible() {
+            let Some(seconds) = candidate.measured.or_else(|| seconds(candidate.format)) else { continue };
+            least = least.min(seconds + self.per_multiplication(candidate.convert));
+            shared.add((seconds / candidate.multiply).ln() / candidate.error);
+        }
+        let profit = |candidate: &Candidate| {
+            let (predicted, deviation) = shared.prediction(candidate);
+            let price = self.per_multiplication(candidate.convert + TRIAL * predicted);
+            least * expected_gain((predicted / least).ln(), deviation) - price
+        };
         // Of formats with bitwise equal predictions, such as HYB with all entries in the same part, one is enough.
-        let prediction = |candidate: &Candidate| {
-            (candidate.multiply.to_bits(), candidate.convert.to_bits(), candidate.traffic.stored)
+        let alike = |left: &Candidate, right: &Candidate| {
+            (left.multiply, left.convert, left.traffic.stored) == (right.multiply, right.convert, right.traffic.stored)
         };
-        // Each rival with its profit, divided by the square of the number of candidates of its kernel up to it.
-        let mut rivals: Vec<(f64, &Candidate)> = Vec::new();
-        for rival in possible.filter(|rival| profit(rival) > 0.0) {
-            let before = || [best].into_iter().chain(rivals.iter().map(|&(_, other)| other));
-            if before().all(|other| prediction(other) != prediction(rival)) {
-                let alike = before().filter(|other| other.kernel == rival.kernel).count();
-                rivals.push((profit(rival) / ((alike + 1) as f64).powi(2), rival));
-            }
+        let is_new = |candidate: &&Candidate| {
+            let before = |other: &Candidate| other.measured.is_some() || has(tried, other.format);
+            !self.possible().any(|other| before(other) && alike(other, candidate))
+        };
+        let with_profits = self.possible().filter(is_new).map(|candidate| (profit(candidate), candidate));
+        let most = with_profits.max_by(|left, right| left.0.total_cmp(&right.0));
+        most.filter(|&(profit, _)| profit > 0.0).map(|(_, candidate)| candidate)
+    }
+
+    /// A cost that is paid once, in seconds per planned multiplication.
+    fn per_multiplication(&self, seconds: f64) -> f64 {
+        self.multiplications.map_or(0.0, |count| seconds / count.max(1) as f64)
+    }
+
+    /// Decides as [`Plan::automatic`](crate::Plan::automatic) does, if its trials give these times.
+    ///
+    /// # Errors
+    /// When no format can be chosen.
+    #[doc(hidden)]
+    pub fn try_with(&mut self, seconds: impl Fn(Format) -> Option<f64>, selection: &Selection) -> Result<(), Error> {
+        let mut tried = Vec::new();
+        while let Some(format) = self.next_trial(&tried, selection) {
+            tried.push((format, seconds(format)));
         }
-        rivals.sort_by(|left, right| right.0.total_cmp(&left.0));
-        rivals.truncate(MOST_TRIED - 1);
-        if rivals.iter().map(|&(_, rival)| profit(rival)).sum::<f64>() <= price(best) {
-            return Vec::new();
-        }
-        let all = [best].into_iter().chain(rivals.into_iter().map(|(_, rival)| rival));
-        all.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
+        let fastest = tried.iter().filter_map(|&(format, seconds)| Some((format, seconds?)));
+        let fastest = fastest.min_by(|left, right| left.1.total_cmp(&right.1));
+        self.take(&tried, fastest.map(|(format, _)| format), selection)
     }
 
     /// Whether a candidate of another choice for the same matrix may be chosen instead, by prediction, trial or earlier
@@ -85,7 +139,7 @@ impl Choice {
     /// When no format can be chosen.
     pub(crate) fn take(
         &mut self,
-        measured: &[(Format, Option<f64>)],
+        measured: &[Trial],
         converted: Option<Format>,
         selection: &Selection,
     ) -> Result<(), Error> {
@@ -101,11 +155,44 @@ impl Choice {
     }
 }
 
+/// Whether the format was tried.
+fn has(tried: &[Trial], format: Format) -> bool {
+    tried.iter().any(|&(other, _)| other == format)
+}
+
+/// What the times of some formats reveal about the predictions for others: the part of the errors that all have in common,
+/// as a normal distribution, after the errors of those measured.
+#[derive(Clone, Copy, Default)]
+struct Shared {
+    /// Number of formats measured.
+    count: f64,
+    /// The logarithms of their measured times over the predicted ones, each in units of its likely error, added up.
+    sum: f64,
+}
+
+impl Shared {
+    fn add(&mut self, error: f64) {
+        self.count += 1.0;
+        self.sum += error;
+    }
+
+    /// The likely time of another format in seconds, and the deviation of its logarithm.
+    fn prediction(self, candidate: &Candidate) -> (f64, f64) {
+        let own = 1.0 - CORRELATION;
+        let precision = 1.0 + self.count * CORRELATION / own;
+        let mean = CORRELATION / own * self.sum / precision;
+        let deviation = candidate.error * (CORRELATION / precision + own).sqrt();
+        (candidate.multiply * (candidate.error * mean).exp(), deviation)
+    }
+}
+
 impl Candidate {
     /// The average saving per multiplication, in seconds, from knowing the times of this format and a rival.
     fn gain(&self, rival: &Self) -> f64 {
         let ratio = rival.multiply / self.multiply;
-        self.multiply * expected_gain(ratio.ln(), self.error.hypot(rival.error))
+        let common = 2.0 * CORRELATION * self.error * rival.error;
+        let deviation = (self.error.powi(2) + rival.error.powi(2) - common).sqrt();
+        self.multiply * expected_gain(ratio.ln(), deviation)
     }
 }
 
@@ -118,7 +205,7 @@ fn expected_gain(ahead: f64, deviation: f64) -> f64 {
     }
     let lead = (ahead / deviation).abs();
     let loss = (-0.919 - 1.24 * lead - 0.335 * lead * lead).exp();
-    // A rival may be predicted to be faster, but not by enough for its conversion or for CSR's lead on a CPU.
+    // A rival may be predicted to be faster, without its conversion or CSR's lead on a CPU.
     deviation * loss + (-ahead.exp_m1()).max(0.0)
 }
 
@@ -152,29 +239,46 @@ mod tests {
         }
     }
 
+    /// The formats tried for this number of multiplications, if each takes `slower` times its prediction.
+    fn tried(multiplications: u64, of: &[(Format, &'static str, f64)], slower: impl Fn(Format) -> f64) -> Vec<Format> {
+        let choice = choice(multiplications, of);
+        let mut tried = Vec::new();
+        while let Some(format) = choice.next_trial(&tried, &Selection::default()) {
+            let candidate = choice.candidates.iter().find(|candidate| candidate.format == format).unwrap();
+            tried.push((format, Some(candidate.multiply * slower(format))));
+        }
+        tried.into_iter().map(|(format, _)| format).collect()
+    }
+
     #[test]
-    fn rivals_with_other_kernels_are_tried_before_variants() {
-        let [best, same, also, other, third, slow] =
-            ["cmrs", "cmrs-4", "cmrs-8", "csr-tiled", "sell-p", "ell"].map(|name| name.parse::<Format>().unwrap());
-        let times = [
-            (best, "cmrs", 10.0),
-            (same, "cmrs", 10.1),
-            (also, "cmrs", 10.2),
-            (other, "csr-tiled", 10.5),
-            (third, "sell-p", 11.0),
-            (slow, "ell", 20.0),
-        ];
-        let tried = |count: u64, of: &[_]| choice(count, of).to_measure(&Selection::default());
-        assert_eq!(tried(10_000, &times), [best, other, third, same]);
-        // If nothing else is near, the same kernel is tried.
-        assert_eq!(tried(10_000, &[times[0], times[1], times[2], times[5]]), [best, same, also]);
-        // Nor is a format tried twice under two names, or at all if few multiplications are planned.
-        let twice = (also, "cmrs", 10.1);
-        assert_eq!(tried(10_000, &[times[0], times[1], twice, times[3]]), [best, other, same]);
-        assert_eq!(tried(20, &times), []);
-        // A variant comes before other kernels that are far behind, even if only it makes trials pay.
-        let far = [times[0], times[1], (other, "csr-tiled", 14.5), (third, "sell-p", 14.6), (slow, "ell", 14.7)];
-        assert_eq!(tried(15_000, &far)[..2], [best, same]);
+    fn trials_end_when_no_rival_is_likely_to_be_faster() {
+        let [best, near, far, slow] =
+            ["cmrs", "csr-tiled", "sell-p", "ell"].map(|name| name.parse::<Format>().unwrap());
+        let times = [(best, "cmrs", 10.0), (near, "csr-tiled", 10.5), (far, "sell-p", 11.5), (slow, "ell", 20.0)];
+        assert_eq!(tried(10_000, &times, |_| 1.0), [best, near]);
+        // If these take longer than predicted, another may well be faster; only partly will it take longer, too.
+        assert_eq!(tried(10_000, &times, |format| if format == best { 1.3 } else { 1.0 }), [best, near]);
+        assert_eq!(tried(10_000, &times, |_| 1.3), [best, near, far]);
+        // But one that is far behind is not faster if all predictions are wrong together.
+        assert_eq!(tried(10_000, &times, |_| 2.5), [best, near, far]);
+        // If few multiplications are planned, none is tried.
+        assert_eq!(tried(20, &times, |_| 1.0), []);
+        // Nor is one tried twice under two names.
+        let twice = [times[0], ("cmrs-8".parse().unwrap(), "cmrs", 10.0), times[1]];
+        assert_eq!(tried(10_000, &twice, |_| 1.0), [best, near]);
+    }
+
+    #[test]
+    fn the_best_is_measured_where_that_costs_next_to_nothing() {
+        let [best, other] = ["cmrs", "ell"].map(|name| name.parse::<Format>().unwrap());
+        let times = [(best, "cmrs", 10.0), (other, "ell", 20.0)];
+        assert_eq!(tried(1_000, &times, |_| 1.0), []);
+        assert_eq!(tried(10_000, &times, |_| 1.0), [best]);
+        assert_eq!(tried(10_000, &times, |format| if format == best { 3.0 } else { 1.0 }), [best, other]);
+        assert_eq!(tried(10_000, &times[..1], |_| 1.0), []);
+        // Without its time, the others' are meaningless.
+        let choice = choice(10_000, &times);
+        assert_eq!(choice.next_trial(&[(best, None)], &Selection::default()), None);
     }
 
     #[test]
