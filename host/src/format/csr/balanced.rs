@@ -84,7 +84,7 @@ pub(crate) fn merge_path<T: Scalar, M: Memory>(
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
     let Vectors { alpha, x, beta, y } = vectors;
-    let intervals = Intervals::new(matrix.rows() as u64 + matrix.nnz() as u64, device);
+    let intervals = Intervals::new(items(matrix), device);
     let carries = room.carries(intervals.count as usize)?;
     let grid = with_shared_for_each_warp(intervals.grid(device), csr_merge_path::shared_bytes::<T>());
     let call = with_offsets!(matrix, offsets => CsrMergePath {
@@ -118,24 +118,34 @@ fn arriving_threads(device: &Device) -> u32 {
 /// Largest number of waves of blocks for which arrivals take less time than another launch.
 const WAVES_THAT_ARRIVE: u64 = 2;
 
-/// Divides a matrix into tiles of `items` rows and entries.
-fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
-    let length = items.into();
-    Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
+/// Divides `items` rows and entries into tiles of `length` each.
+fn tiles_of(items: u64, length: u32) -> Intervals {
+    let length = length.into();
+    Intervals { length, count: items.div_ceil(length) }
 }
 
-/// Returns the tiles that arrive: the smallest that the device holds at the same time.
-fn arriving_tiles<T: Scalar, M: Memory>(matrix: &Csr<T, M>, threads: u32, device: &Device) -> Intervals {
+/// Returns the number of rows and entries.
+fn items<T: Scalar, M: Memory>(matrix: &Csr<T, M>) -> u64 {
+    matrix.rows() as u64 + matrix.nnz() as u64
+}
+
+/// Returns the tiles for blocks of `threads` that arrive, unless these would be too many: the smallest that the device holds
+/// at the same time.
+fn arriving_tiles<T>(items: u64, threads: u32, device: &Device) -> Option<Intervals> {
+    let blocks = device.resident_threads() / u64::from(threads);
+    let most = csr_tiled_arriving::most_items(threads);
+    if tiles_of(items, most).count > WAVES_THAT_ARRIVE * blocks.max(1) {
+        return None;
+    }
     // Registers leave room for fewer blocks where elements take more bytes.
     let eighths = match size_of::<T>() {
         0..=4 => 8,
         5..=8 => 6,
         _ => 4,
     };
-    let at_once = device.resident_threads() / 8 * eighths / u64::from(threads);
-    let items = (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(at_once.max(1));
-    let [least, most] = [csr_tiled_arriving::least_items(threads), csr_tiled_arriving::most_items(threads)];
-    tiles_of(matrix, items.clamp(least.into(), most.into()) as u32)
+    let at_once = (blocks * eighths / 8).max(1);
+    let least = csr_tiled_arriving::least_items(threads);
+    Some(tiles_of(items, items.div_ceil(at_once).clamp(least.into(), most.into()) as u32))
 }
 
 pub(crate) fn tiled<V: StoredAs<T>, T: Scalar, M: Memory>(
@@ -145,27 +155,23 @@ pub(crate) fn tiled<V: StoredAs<T>, T: Scalar, M: Memory>(
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    let threads = arriving_threads(device);
-    let at_once = u64::from(device.multiprocessors) * u64::from(device.threads_per_multiprocessor / threads);
-    let largest = tiles_of(matrix, csr_tiled_arriving::most_items(threads));
-    if largest.count <= WAVES_THAT_ARRIVE * at_once.max(1) {
-        tiled_arriving(matrix, values, vectors, room, device)
-    } else {
-        tiled_with_carries(matrix, values, vectors, room, device)
+    let threads_per_block = arriving_threads(device);
+    match arriving_tiles::<T>(items(matrix), threads_per_block, device) {
+        Some(tiles) => tiled_arriving(matrix, values, vectors, room, (tiles, threads_per_block), device),
+        None => tiled_with_carries(matrix, values, vectors, room, device),
     }
 }
 
-/// Returns a single launch, for few tiles.
+/// Returns a single launch, for few tiles, which have blocks of this many threads.
 fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     values: Values<V, T>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
+    (tiles, threads_per_block): (Intervals, u32),
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
     let Vectors { alpha, x, beta, y } = vectors;
-    let threads_per_block = arriving_threads(device);
-    let tiles = arriving_tiles(matrix, threads_per_block, device);
     let tile_room = room.tiles(tiles.count as usize)?;
     let mut launches = Vec::with_capacity(2);
     if tiles.count > 0 && !tile_room.known {
@@ -209,7 +215,7 @@ fn tiled_with_carries<V: StoredAs<T>, T: Scalar, M: Memory>(
 ) -> Result<Vec<Launch>, Error> {
     let Vectors { alpha, x, beta, y } = vectors;
     let threads_per_block = tile_threads(device);
-    let tiles = tiles_of(matrix, csr_tiled::tile_items(threads_per_block));
+    let tiles = tiles_of(items(matrix), csr_tiled::tile_items(threads_per_block));
     let tile_room = room.tiles(tiles.count as usize)?;
     let mut launches = Vec::with_capacity(3);
     if !tile_room.known {
