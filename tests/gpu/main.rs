@@ -295,12 +295,12 @@ fn check_scenarios<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
         check_whole_numbers::<T, _>(gpu, format);
         check_reproducible::<T, _>(gpu, format);
         if format == Format::CSR_TILED {
-            // One launch, with small tiles and larger ones, and two.
+            // One launch, with small tiles, larger ones, and several waves of them, and two launches.
             let [least, most] = [csr_tiled_arriving::least_items(256), csr_tiled_arriving::most_items(256)];
-            for (items, many) in [(least, 33), (1000, 800), (most, 1000)] {
+            for (items, many) in [(least, 33), (1000, 800), (most, 1000), (most, 3500)] {
                 check_tiles::<T, _>(gpu, items as usize, many);
             }
-            check_tiles::<T, _>(gpu, csr_tiled::tile_items(512) as usize, 2000);
+            check_tiles::<T, _>(gpu, csr_tiled::tile_items(512) as usize, 3000);
         }
         let factors = scenarios::FACTORS.len();
         println!(

@@ -116,7 +116,7 @@ fn arriving_threads(device: &Device) -> u32 {
 }
 
 /// Largest number of waves of blocks for which arrivals take less time than another launch.
-const WAVES_THAT_ARRIVE: u64 = 2;
+const WAVES_THAT_ARRIVE: u64 = 4;
 
 /// Divides `items` rows and entries into tiles of `length` each.
 fn tiles_of(items: u64, length: u32) -> Intervals {

@@ -218,12 +218,15 @@ pub fn multiply_few_and_many_rows<T: Scalar>(executor: &Emulated) {
     }
 }
 
+/// Lengths of rows for few tiles of csr-tiled, and for more than any emulator lets arrive.
+const FEW_AND_MANY_TILES: [&[usize]; 2] = [&[5, 1000, 0, 3, 430], &[7900, 0, 8100, 3]];
+
 /// Multiplies with few and many tiles for the device: blocks of csr-tiled arrive, or another launch adds up the rows
 /// that they share.
 pub fn multiply_few_and_many_tiles<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(30);
-    for lengths in [vec![5, 1000, 0, 3, 430], vec![4000, 0, 4200, 3]] {
-        let matrix = with_rows::<T>(60, &lengths, &mut numbers);
+    for lengths in FEW_AND_MANY_TILES {
+        let matrix = with_rows::<T>(60, lengths, &mut numbers);
         for matrix in [with_wide_offsets(&matrix), matrix] {
             multiply_in(executor, &matrix, |format| *format == Format::CSR_TILED);
         }
@@ -286,9 +289,9 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
 /// values stored in `T`.
 pub fn multiply_narrow<T: Scalar>(executor: &Emulated, patterns: &[Csr<T>]) {
     let mut numbers = Numbers::new(32);
-    let few_and_many_rows = [20, 1100].map(|rows: usize| (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect());
-    let few_and_many_tiles = [vec![5, 1000, 0, 3, 430], vec![4000, 0, 4200, 3]];
-    let others = few_and_many_rows.iter().chain(&few_and_many_tiles);
+    let few_and_many_rows =
+        [20, 1100].map(|rows: usize| (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect::<Vec<_>>());
+    let others = few_and_many_rows.iter().map(Vec::as_slice).chain(FEW_AND_MANY_TILES);
     let others: Vec<_> = others.map(|lengths| with_rows::<T>(60, lengths, &mut numbers)).collect();
     let blocks = [3, 40, 150].map(|length| with_rows::<T>(3000, &[length; 2], &mut numbers));
     let wide: Vec<_> = others[2..].iter().map(with_wide_offsets).collect();
