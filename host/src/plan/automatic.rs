@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::narrow::Recipe;
 use crate::format::{Csr, Format};
-use crate::memory::reserve;
+use crate::memory::{Memory, reserve};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::select::{
@@ -105,20 +105,20 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         // The fastest of those that are still stored.
         let mut fastest: Option<(f64, Self)> = None;
         let mut measured = Vec::new();
-        let mut vectors = None;
+        let mut arrays = None;
         while tells && let Some(format) = choice.next_trial(&measured, selection) {
             let least = fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
-            let measure = |vectors: &mut _| {
+            let measure = |arrays: &mut _| {
                 let recipe = choice.recipe_for(format, &recipe);
                 let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
                 let mut plan = Self::from_converted(executor, narrowed(executor, matrix, format, recipe)?, format)?;
-                Ok((measure(executor, &mut plan, vectors, least)?, plan))
+                Ok((measure(executor, &mut plan, arrays, least)?, plan))
             };
-            let mut found = measure(&mut vectors);
+            let mut found = measure(&mut arrays);
             if matches!(found, Err(Error::OutOfMemory { .. })) && fastest.take().is_some() {
                 // There may be room without it.
-                vectors = None;
-                found = measure(&mut vectors);
+                arrays = None;
+                found = measure(&mut arrays);
             }
             let found = found.ok();
             reserve(&mut measured, 1)?;
@@ -129,7 +129,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 fastest = Some(found);
             }
         }
-        drop(vectors);
+        drop(arrays);
         if !measured.is_empty() {
             if selection.measure == Measure::WhereUnsure {
                 // There may be no room for a copy: a measurement that was not requested must not exclude a format, and
@@ -193,36 +193,48 @@ const FEW_REPETITIONS: usize = 3;
 /// Multiple of the fastest format's time from which another one is clearly slower.
 const CLEARLY_SLOWER: f64 = 1.1;
 
-/// Bytes written before each timed multiplication on a GPU. That takes longer than queueing the multiplication, whose time
+/// Bytes copied before each timed multiplication on a GPU. That takes longer than queueing the multiplication, whose time
 /// is then its own: for small matrices, the wait for the host is about as long, and varies.
-const WRITTEN_AHEAD: usize = 1 << 24;
+const COPIED_AHEAD: usize = 1 << 23;
 
 /// All bytes of the elements that a trial multiplies: not zeros, with which a GPU's arithmetic uses less power, and its clocks
 /// rise. As an element of any type, they are a number below 1.
 const BYTE: u8 = 0x3f;
 
-/// x and y of trials.
-type Vectors<T, E> = (Vector<T, E>, Vector<T, E>);
+/// The arrays of all trials.
+struct Arrays<T: Scalar, E: Executor> {
+    x: Vector<T, E>,
+    y: Vector<T, E>,
+    /// What is copied ahead, and where to; without it, times are less exact.
+    ahead: Option<[<E::Memory as Memory>::Buffer<u8>; 2]>,
+}
+
+impl<T: Scalar, E: Executor> Arrays<T, E> {
+    fn new(executor: &E, rows: usize, columns: usize) -> Result<Self, Error> {
+        let (x, y) = (executor.filled(columns, BYTE)?, executor.zeros(rows)?);
+        let queues = executor.device().has_kernels() && executor.times_tell();
+        let copied = || executor.filled(COPIED_AHEAD, BYTE).ok();
+        let ahead = if queues { copied().zip(copied()).map(|(from, to)| [from, to]) } else { None };
+        Ok(Self { x, y, ahead })
+    }
+}
 
 /// Minimum time in seconds of a multiplication by a plan, from fewer multiplications if it is clearly more than `least`.
 fn measure<T: Scalar, E: Executor>(
     executor: &E,
     plan: &mut Plan<T, E>,
-    vectors: &mut Option<Vectors<T, E>>,
+    arrays: &mut Option<Arrays<T, E>>,
     least: f64,
 ) -> Result<f64, Error> {
-    let (x, y) = match vectors {
-        Some(vectors) => vectors,
-        None => {
-            let (rows, columns) = (plan.matrix().rows(), plan.matrix().columns());
-            vectors.insert((executor.filled(columns, BYTE)?, executor.zeros(rows)?))
-        }
+    let Arrays { x, y, ahead } = match arrays {
+        Some(arrays) => arrays,
+        None => arrays.insert(Arrays::new(executor, plan.matrix().rows(), plan.matrix().columns())?),
     };
-    let queues = executor.device().has_kernels() && executor.times_tell();
     let mut own = f64::INFINITY;
     for repetition in 0..WARM_UPS + REPETITIONS {
-        // Without room for it, the times are less exact.
-        let _ahead = queues.then(|| executor.filled::<u8>(WRITTEN_AHEAD, BYTE));
+        if let Some([from, to]) = ahead {
+            executor.copy(from, to)?;
+        }
         let time = executor.time(&mut || plan.apply(T::ONE, x, T::ZERO, y))?;
         if repetition >= WARM_UPS {
             own = own.min(time.as_secs_f64());

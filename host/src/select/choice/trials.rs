@@ -13,7 +13,7 @@ const RIVALS: usize = 3;
 
 /// Part of all multiplications that measuring the best may cost in any case: a prediction can be wrong by far more than its
 /// likely error, and only its own time reveals that.
-const INSURANCE: f64 = 0.005;
+const INSURANCE: f64 = 0.01;
 
 /// Correlation of the errors of predictions for one matrix. It was 0.41 and 0.36 in two suites (docs/results/choice.md).
 const CORRELATION: f64 = 0.4;
@@ -28,6 +28,10 @@ pub(crate) const REPETITIONS: usize = 7;
 /// Cost of trying a format besides its conversion, in multiplications: the timed ones, those before them, and two for a copy
 /// of the matrix.
 const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
+
+/// What a trial takes on a GPU in addition, in seconds: a plan, its arrays, and waits for the device. It was 0.2 to 0.3 ms on
+/// the small matrices of the suite `real` (docs/results/choice.md).
+const TRIAL_ON_GPU: f64 = 2.5e-4;
 
 /// A format that was tried, and the time of a multiplication in seconds, unless it failed.
 pub(crate) type Trial = (Format, Option<f64>);
@@ -57,9 +61,9 @@ impl Choice {
         let mut possible = self.possible();
         let best = possible.next().filter(|best| best.measured.is_none())?;
         // The best is converted in any case, and the matrix of the fastest trial is kept.
-        let price = self.per_multiplication(TRIAL * best.multiply);
+        let price = self.per_multiplication(self.trial(best.multiply));
         let profit = |rival: &Candidate| {
-            let trial = if rival.measured.is_some() { 0.0 } else { TRIAL * rival.multiply };
+            let trial = if rival.measured.is_some() { 0.0 } else { self.trial(rival.multiply) };
             best.gain(rival) - self.per_multiplication(rival.convert + trial)
         };
         let mut profits: Vec<_> = possible.map(profit).collect();
@@ -86,7 +90,7 @@ impl Choice {
         }
         let profit = |candidate: &Candidate| {
             let (predicted, deviation) = shared.prediction(candidate);
-            let price = self.per_multiplication(candidate.convert + TRIAL * predicted);
+            let price = self.per_multiplication(candidate.convert + self.trial(predicted));
             least * expected_gain((predicted / least).ln(), deviation) - price
         };
         // Of formats with bitwise equal predictions, such as HYB with all entries in the same part, one is enough.
@@ -100,6 +104,11 @@ impl Choice {
         let with_profits = self.possible().filter(is_new).map(|candidate| (profit(candidate), candidate));
         let most = with_profits.max_by(|left, right| left.0.total_cmp(&right.0));
         most.filter(|&(profit, _)| profit > 0.0).map(|(_, candidate)| candidate)
+    }
+
+    /// Seconds of a trial without the conversion, if a multiplication takes this long.
+    fn trial(&self, multiply: f64) -> f64 {
+        TRIAL * multiply + if self.has_kernels { TRIAL_ON_GPU } else { 0.0 }
     }
 
     /// A cost that is paid once, in seconds per planned multiplication.
