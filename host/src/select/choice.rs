@@ -133,9 +133,6 @@ pub struct Candidate {
     pub narrow: Option<NarrowType>,
     /// Bytes stored and moved.
     pub traffic: Traffic,
-    /// The kernel that multiplies it, by a name that several formats may share.
-    #[serde(skip)]
-    pub kernel: &'static str,
     /// Predicted time of a multiplication, in seconds.
     pub multiply: f64,
     /// Predicted time of the conversion from CSR, in seconds.
@@ -207,8 +204,13 @@ impl Candidate {
 
     /// The conversion's time in seconds per multiplication.
     fn share(&self, multiplications: Option<u64>) -> f64 {
-        multiplications.map_or(0.0, |count| self.convert / count.max(1) as f64)
+        per_multiplication(self.convert, multiplications)
     }
+}
+
+/// A cost that is paid once, in seconds per multiplication.
+fn per_multiplication(seconds: f64, multiplications: Option<u64>) -> f64 {
+    multiplications.map_or(0.0, |count| seconds / count.max(1) as f64)
 }
 
 /// Chooses a format from the user's files or else from the calibrations shipped with the library. An invalid file is
@@ -260,7 +262,6 @@ pub fn choose_with(
             format,
             narrow,
             traffic: work.traffic,
-            kernel: work.kernel,
             multiply,
             convert: convert + narrow.map_or(0.0, |_| narrowing),
             error: calibration.error(analysis, &work).max(if machine.has_kernels { 0.0 } else { ERROR_ON_CPU }),

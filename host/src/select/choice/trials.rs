@@ -1,6 +1,6 @@
 //! Trials: which formats are measured before one is chosen, and what follows from their times.
 
-use super::{Candidate, Choice, Exclusion, Measure, Selection};
+use super::{Candidate, Choice, Exclusion, Measure, Selection, per_multiplication};
 use crate::error::Error;
 use crate::format::Format;
 
@@ -61,10 +61,10 @@ impl Choice {
         let mut possible = self.possible();
         let best = possible.next().filter(|best| best.measured.is_none())?;
         // The best is converted in any case, and the matrix of the fastest trial is kept.
-        let price = self.per_multiplication(self.trial(best.multiply));
+        let price = self.trial(best.multiply);
         let profit = |rival: &Candidate| {
             let trial = if rival.measured.is_some() { 0.0 } else { self.trial(rival.multiply) };
-            best.gain(rival) - self.per_multiplication(rival.convert + trial)
+            best.gain(rival) - (rival.share(self.multiplications) + trial)
         };
         let mut profits: Vec<_> = possible.map(profit).collect();
         profits.sort_by(|left, right| right.total_cmp(left));
@@ -79,18 +79,17 @@ impl Choice {
             return None;
         }
         let seconds = |format| tried.iter().find(|(other, _)| *other == format).and_then(|&(_, seconds)| seconds);
-        let fastest = tried.iter().filter_map(|&(_, seconds)| seconds).fold(f64::INFINITY, f64::min);
-        // Of these, the fastest is stored.
-        let mut least = fastest;
+        // The fastest of these is stored.
+        let mut least = tried.iter().filter_map(|&(_, seconds)| seconds).fold(f64::INFINITY, f64::min);
         let mut shared = Shared::default();
         for candidate in self.possible() {
             let Some(seconds) = candidate.measured.or_else(|| seconds(candidate.format)) else { continue };
-            least = least.min(seconds + self.per_multiplication(candidate.convert));
+            least = least.min(seconds + candidate.share(self.multiplications));
             shared.add((seconds / candidate.multiply).ln() / candidate.error);
         }
         let profit = |candidate: &Candidate| {
             let (predicted, deviation) = shared.prediction(candidate);
-            let price = self.per_multiplication(candidate.convert + self.trial(predicted));
+            let price = candidate.share(self.multiplications) + self.trial(predicted);
             least * expected_gain((predicted / least).ln(), deviation) - price
         };
         // Of formats with bitwise equal predictions, such as HYB with all entries in the same part, one is enough.
@@ -106,14 +105,10 @@ impl Choice {
         most.filter(|&(profit, _)| profit > 0.0).map(|(_, candidate)| candidate)
     }
 
-    /// Seconds of a trial without the conversion, if a multiplication takes this long.
+    /// The cost of a trial without the conversion, if a multiplication takes this long, in seconds per planned multiplication.
     fn trial(&self, multiply: f64) -> f64 {
-        TRIAL * multiply + if self.has_kernels { TRIAL_ON_GPU } else { 0.0 }
-    }
-
-    /// A cost that is paid once, in seconds per planned multiplication.
-    fn per_multiplication(&self, seconds: f64) -> f64 {
-        self.multiplications.map_or(0.0, |count| seconds / count.max(1) as f64)
+        let seconds = TRIAL * multiply + if self.has_kernels { TRIAL_ON_GPU } else { 0.0 };
+        per_multiplication(seconds, self.multiplications)
     }
 
     /// Decides as [`Plan::automatic`](crate::Plan::automatic) does, if its trials give these times.
@@ -223,14 +218,13 @@ mod tests {
     use super::*;
     use crate::select::Traffic;
 
-    /// Candidates with these kernels and predicted times in microseconds, and conversions that take 100 µs.
-    fn choice(multiplications: u64, of: &[(Format, &'static str, f64)]) -> Choice {
+    /// Candidates with these predicted times in microseconds, and conversions that take 100 µs.
+    fn choice(multiplications: u64, of: &[(Format, f64)]) -> Choice {
         let traffic = Traffic { stored: 1 << 20, needed: 1 << 20, gathered: 0.0, far: 0.0, exact: true };
-        let candidate = |&(format, kernel, micro): &(Format, &'static str, f64)| Candidate {
+        let candidate = |&(format, micro): &(Format, f64)| Candidate {
             format,
             narrow: None,
             traffic,
-            kernel,
             multiply: micro * 1e-6,
             convert: 1e-4,
             error: 0.1,
@@ -249,7 +243,7 @@ mod tests {
     }
 
     /// The formats tried for this number of multiplications, if each takes `slower` times its prediction.
-    fn tried(multiplications: u64, of: &[(Format, &'static str, f64)], slower: impl Fn(Format) -> f64) -> Vec<Format> {
+    fn tried(multiplications: u64, of: &[(Format, f64)], slower: impl Fn(Format) -> f64) -> Vec<Format> {
         let choice = choice(multiplications, of);
         let mut tried = Vec::new();
         while let Some(format) = choice.next_trial(&tried, &Selection::default()) {
@@ -263,7 +257,7 @@ mod tests {
     fn trials_end_when_no_rival_is_likely_to_be_faster() {
         let [best, near, far, slow] =
             ["cmrs", "csr-tiled", "sell-p", "ell"].map(|name| name.parse::<Format>().unwrap());
-        let times = [(best, "cmrs", 10.0), (near, "csr-tiled", 10.5), (far, "sell-p", 11.5), (slow, "ell", 20.0)];
+        let times = [(best, 10.0), (near, 10.5), (far, 11.5), (slow, 20.0)];
         assert_eq!(tried(10_000, &times, |_| 1.0), [best, near]);
         // If these take longer than predicted, another may well be faster; only partly will it take longer, too.
         assert_eq!(tried(10_000, &times, |format| if format == best { 1.3 } else { 1.0 }), [best, near]);
@@ -273,14 +267,14 @@ mod tests {
         // If few multiplications are planned, none is tried.
         assert_eq!(tried(20, &times, |_| 1.0), []);
         // Nor is one tried twice under two names.
-        let twice = [times[0], ("cmrs-8".parse().unwrap(), "cmrs", 10.0), times[1]];
+        let twice = [times[0], ("cmrs-8".parse().unwrap(), 10.0), times[1]];
         assert_eq!(tried(10_000, &twice, |_| 1.0), [best, near]);
     }
 
     #[test]
     fn the_best_is_measured_where_that_costs_next_to_nothing() {
         let [best, other] = ["cmrs", "ell"].map(|name| name.parse::<Format>().unwrap());
-        let times = [(best, "cmrs", 10.0), (other, "ell", 20.0)];
+        let times = [(best, 10.0), (other, 20.0)];
         assert_eq!(tried(1_000, &times, |_| 1.0), []);
         assert_eq!(tried(10_000, &times, |_| 1.0), [best]);
         assert_eq!(tried(10_000, &times, |format| if format == best { 3.0 } else { 1.0 }), [best, other]);
