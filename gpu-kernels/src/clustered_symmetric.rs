@@ -8,7 +8,7 @@
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, sync_threads, thread_idx_x};
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_xor};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_up, warp_shuffle_xor, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::clustered::{NO_ENTRY, NO_ROW, SLICE_ROWS, gather};
@@ -20,6 +20,16 @@ pub const WARPS: u32 = 16;
 /// Threads of a block.
 pub const BLOCK_THREADS: u32 = WARPS * WARP_LANES;
 
+/// Largest number of pieces of a row.
+pub const MOST_PIECES: u32 = WARP_LANES;
+
+/// The number of pieces into which a row with this many entries is divided, so that each has at most `longest` if
+/// [`MOST_PIECES`] suffice: a power of two.
+pub const fn pieces_of(entries: u32, longest: u32) -> u32 {
+    let pieces = entries.div_ceil(longest);
+    if pieces < MOST_PIECES { pieces.next_power_of_two() } else { MOST_PIECES }
+}
+
 /// One block per part.
 ///
 /// # Safety
@@ -29,7 +39,8 @@ pub const BLOCK_THREADS: u32 = WARPS * WARP_LANES;
 pub unsafe fn clustered_symmetric<T: GpuScalar>(
     /// Number of slices before each warp of all parts; warps + 1 numbers.
     warp_begins: Global<u32>,
-    /// The row at each position of the slices, or [`NO_ROW`].
+    /// The row at each position of the slices, or [`NO_ROW`]. The pieces of a row are at adjacent positions, all in the
+    /// same half of a slice.
     row_numbers: Global<u32>,
     /// Number of other columns of all parts before each one; parts + 1 numbers.
     halo_begins: Global<u64>,
@@ -90,11 +101,23 @@ pub unsafe fn clustered_symmetric<T: GpuScalar>(
     }
     sync_threads();
 
+    // Whole warps, because slices are whole.
     let mut position = thread_idx_x();
     while position < positions {
         let row = row_numbers.load(first + u64::from(position));
-        if row != NO_ROW {
-            update(y, row, alpha, sums.load(position), beta);
+        let before = warp_shuffle_up(ALL_LANES, row, 1, WARP_LANES).0;
+        let is_first = lane_id() == 0 || before != row;
+        // Where the next rows begin.
+        let begins = warp_vote_ballot(ALL_LANES, is_first) & !(u32::MAX >> (WARP_LANES - 1 - lane_id()));
+        if row != NO_ROW && is_first {
+            let end = position - lane_id() + begins.trailing_zeros();
+            let mut sum = sums.load(position);
+            let mut piece = position + 1;
+            while piece < end {
+                sum = sum + sums.load(piece);
+                piece += 1;
+            }
+            update(y, row, alpha, sum, beta);
         }
         position += block_dim_x();
     }

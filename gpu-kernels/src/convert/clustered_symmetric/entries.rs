@@ -1,47 +1,48 @@
-//! The stored entries of each part, row by row, the longest rows first.
+//! The stored entries of each part, position by position.
 
 use cuda_std::thread::{block_dim_x, block_idx_x, thread_idx_x};
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
+use cuda_std::warp::{ALL_LANES, lane_id, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, kernel};
 
-use super::{DROPPED, NO_IMAGE, NO_OWNER, Part, warp_of_block, warps_of_block};
+use super::{DROPPED, NO_IMAGE, NO_OWNER, Part, Piece, warp_of_block, warps_of_block};
 use crate::Offset;
 use crate::clustered::NO_ROW;
 
-/// Reads the new position of each row, and the number of its entries, from the positions in their new order and their
-/// keys. One block per part.
+/// Finds the new position of each piece, and the number of its entries, from the positions in their new order. One block
+/// per part.
 ///
 /// # Safety
-/// `order` has all positions, and `keys` their keys, in the order of the keys, so that each part keeps its own; all
-/// arrays but `part_begins` have an element for each position; there is a block for each part.
+/// `order` has all positions, so that each part keeps its own; all arrays but `part_begins` have an element for each
+/// position; there is a block for each part.
 #[kernel]
 pub unsafe fn symmetric_positions(
     /// Number of slices before each part.
     part_begins: Global<u32>,
-    /// The former position of the row at each position.
+    /// The former position of the piece at each position.
     order: Global<u32>,
-    /// The key of the row at each position: the number of its entries is the lower half.
-    keys: Global<u32>,
-    /// The number in its part of the new position of the row that was at each position.
+    /// The number of entries of the piece that was at each position.
+    former_lengths: Global<u32>,
+    /// The number in its part of the new position of the piece that was at each position.
     new_positions: GlobalMut<u32>,
-    /// The number of entries of the row at each position.
+    /// The number of entries of the piece at each position.
     lengths: GlobalMut<u32>,
 ) {
     let part = Part::new(part_begins, block_idx_x());
     let mut own = thread_idx_x();
     while own < part.positions {
         new_positions.store(order.load(part.first + own), own);
-        lengths.store(part.first + own, keys.load(part.first + own) & 0xFFFF);
+        lengths.store(part.first + own, former_lengths.load(order.load(part.first + own)));
         own += block_dim_x();
     }
 }
 
-/// Writes the entries of all rows: the column, which is a position of the part or, from the number of positions on, one
-/// of its halo, and in the upper half the index in the row of the matrix. One block per part, one warp per row.
+/// Writes the entries of all pieces: the column, which is a position of the part or, from the number of positions on, one
+/// of its halo, and in the upper half the index in the row of the matrix. One block per part, one warp per
+/// piece.
 ///
 /// # Safety
 /// As for [`symmetric_halves`](super::halves::symmetric_halves), whose results these are, in the order of their keys;
-/// `begins` are the sums of the rows' lengths before each position, and of all, `halo_begins` those of the flags of all
+/// `begins` are the sums of the lengths before each position, and of all, `halo_begins` those of the flags of all
 /// columns; there is a block of whole warps for each part.
 #[kernel(O: [u32, u64])]
 pub unsafe fn symmetric_entries<O: Offset>(
@@ -49,9 +50,11 @@ pub unsafe fn symmetric_entries<O: Offset>(
     part_begins: Global<u32>,
     /// The row at each former position.
     rows: Global<u32>,
-    /// The former position of the row at each position.
+    /// Largest number of entries of a piece.
+    longest: u32,
+    /// The former position of the piece at each position.
     order: Global<u32>,
-    /// The number in its part of the new position of the row that was at each position.
+    /// The number in its part of the new position of the piece that was at each position.
     new_positions: Global<u32>,
     /// Number of columns of all parts before each part.
     column_begins: Global<u64>,
@@ -76,12 +79,12 @@ pub unsafe fn symmetric_entries<O: Offset>(
         let own = order.load(part.first + position);
         let row = rows.load(own);
         if row != NO_ROW {
-            let (begin, end) = (row_offsets.load(row).widen(), row_offsets.load(row + 1).widen());
-            let (mut step, mut to) = (begin, begins.load(part.first + position));
-            while step < end {
-                let entry = step + u64::from(lane_id());
+            let piece = Piece::new(part, own - part.first, row, rows, row_offsets, longest);
+            let (mut entry, mut steps) = (piece.first(), piece.steps());
+            let mut to = begins.load(part.first + position);
+            while steps > 0 {
                 let (mut image, mut column) = (DROPPED, 0);
-                if entry < end {
+                if entry < piece.end {
                     image = images.load(entry);
                     let local = locals.load(entry);
                     let owner = local >> 16;
@@ -97,10 +100,11 @@ pub unsafe fn symmetric_entries<O: Offset>(
                 let stored = warp_vote_ballot(ALL_LANES, image != DROPPED);
                 if image != DROPPED {
                     let before = (stored & ((1 << lane_id()) - 1)).count_ones();
-                    entries.store(to + u64::from(before), column | ((entry - begin) as u32) << 16);
+                    entries.store(to + u64::from(before), column | ((entry - piece.begin) as u32) << 16);
                 }
                 to += u64::from(stored.count_ones());
-                step += u64::from(WARP_LANES);
+                entry += piece.stride();
+                steps -= 1;
             }
         }
         position += warps_of_block();

@@ -107,6 +107,10 @@ pub unsafe fn symmetric_steps(
         given: array(3),
         sums,
     };
+    let is_empty = |slice: u32| {
+        let first = part.first + slice * SLICE_ROWS;
+        begins.load(first + SLICE_ROWS) == begins.load(first)
+    };
     // The state of team l is in lane l.
     let mut team = Team { slice: NO_SLICE, left: 0, start: 0 };
     let (mut next, mut step, mut cost) = (0, 0, 0);
@@ -120,9 +124,10 @@ pub unsafe fn symmetric_steps(
                 widths.store(part.slice + done, step - team.start);
                 team.slice = NO_SLICE;
             }
-            // After a slice without entries come only such slices.
-            let first = part.first + next * SLICE_ROWS;
-            if next < part.slices() && begins.load(first + 1) > begins.load(first) {
+            while next < part.slices() && is_empty(next) {
+                next += 1;
+            }
+            if next < part.slices() {
                 let opened = order.open(number, next, done, step);
                 if lane_id() == number {
                     team = Team { slice: next, left: opened, start: step };
@@ -147,12 +152,14 @@ pub unsafe fn symmetric_steps(
         step += 1;
     }
     // Slices without entries go behind the last.
-    next += lane_id();
-    while next < part.slices() {
-        starts.store(part.slice + next, 0);
-        widths.store(part.slice + next, 0);
-        teams.store(part.slice + next, WARPS - 1);
-        next += WARP_LANES;
+    let mut slice = lane_id();
+    while slice < part.slices() {
+        if is_empty(slice) {
+            starts.store(part.slice + slice, 0);
+            widths.store(part.slice + slice, 0);
+            teams.store(part.slice + slice, WARPS - 1);
+        }
+        slice += WARP_LANES;
     }
     if lane_id() == 0 {
         costs.store(2 * block_idx_x(), cost);

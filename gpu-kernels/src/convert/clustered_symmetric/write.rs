@@ -22,7 +22,7 @@ pub unsafe fn symmetric_write<T: GpuScalar, O: Offset>(
     part_begins: Global<u32>,
     /// The row at each former position.
     rows: Global<u32>,
-    /// The former position of the row at each position.
+    /// The former position of the piece at each position.
     order: Global<u32>,
     /// Number of stored entries before each position.
     begins: Global<u64>,

@@ -26,7 +26,7 @@ pub(super) fn from_csr<T: Scalar, K: KernelExecutor>(
 ) -> Result<Clustered<T, K::Memory>, Error> {
     let Slices { parts, slice_begins, words } =
         Slices::new(&matrix.pattern_to_host(executor)?, part_size, matrix.bytes(), limit)?;
-    let Parts { part_begins, row_numbers, column_begins, column_numbers } = parts;
+    let Parts { part_begins, row_numbers, column_begins, column_numbers, .. } = parts;
     let blocks = part_begins.len() as u32 - 1;
     let mut converted: Clustered<T, K::Memory> = Clustered {
         rows: matrix.rows(),

@@ -1,8 +1,8 @@
 //! Costs of clustered slices.
 
-use super::ROWS;
 use super::parts::LEAST_ENTRIES;
 use super::strategy::Strategy;
+use super::{PartSize, ROWS};
 use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES};
@@ -15,7 +15,7 @@ impl Costs for Strategy {
     fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         match analysis.clusters {
             Some(clusters) => {
-                let exact = clusters.exact && self == Self(super::PartSize::DEFAULT);
+                let exact = clusters.exact && self == Self(PartSize::DEFAULT);
                 Stored { exact, ..Stored::all(clusters.bytes.round() as u128) }
             }
             None => Stored { exact: false, ..Stored::all(0) },
@@ -33,7 +33,7 @@ impl Costs for Strategy {
 
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
         let places = analysis.clusters.map_or(0.0, |clusters| clusters.places());
-        let parts = (analysis.nnz / LEAST_ENTRIES).min(self.0.parts as usize).max(1);
+        let parts = parts_of(analysis, self.0);
         // The warps of a part have equal shares, which are at least those of its longest row.
         let longest = analysis.lengths.longest() as f64 / WARPS as f64;
         let chain = longest.max(places / (parts * ROWS * WARPS) as f64);
@@ -49,6 +49,11 @@ impl Costs for Strategy {
             _ => None,
         }
     }
+}
+
+/// Returns about how many parts the matrix has.
+pub(in crate::format) fn parts_of(analysis: &Analysis, size: PartSize) -> usize {
+    (analysis.nnz / LEAST_ENTRIES).min(size.parts as usize).max(1)
 }
 
 /// Returns the work of two rows per lane, with `places` slots in total, if each row is one lane's.

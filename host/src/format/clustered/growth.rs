@@ -1,8 +1,10 @@
 //! Grows parts, each from one row through the columns of its rows to the rows of those columns.
 
+use std::iter::repeat_n;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use gpu_kernels::clustered::NO_ROW;
+use gpu_kernels::clustered_symmetric::pieces_of;
 
 use super::ROWS;
 use super::column_set::ColumnSet;
@@ -91,8 +93,8 @@ struct Front<'a, 'm, T: Scalar> {
     next_row: usize,
     /// Entries of the part.
     entries: usize,
-    /// Rows of the part.
-    rows: usize,
+    /// Positions of the part.
+    positions: usize,
     /// Rows of the part whose own column is in it.
     own: usize,
     parts: Parts,
@@ -112,9 +114,9 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
             passed: 0,
             next_row: 0,
             entries: 0,
-            rows: 0,
+            positions: 0,
             own: 0,
-            parts: Parts::none()?,
+            parts: Parts::none(limits)?,
         })
     }
 
@@ -123,7 +125,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         while let Some(row) = self.next() {
             self.read_ahead();
             if !self.take(row)? {
-                if self.rows == 0 {
+                if self.positions == 0 {
                     let value = self.growth.matrix.range(row as usize).len() as u128;
                     let Limits { elements, kept, .. } = self.limits;
                     let limit = elements.saturating_sub(kept.elements(1, 0, 0)) as u128;
@@ -140,7 +142,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
                 return Ok(true);
             }
         }
-        let any = self.rows > 0;
+        let any = self.positions > 0;
         self.close()?;
         Ok(any)
     }
@@ -152,8 +154,8 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
 
     /// Returns whether the part has reached a target. A part of whole slices has no padding for missing rows.
     fn is_full(&self) -> bool {
-        let whole = self.rows.is_multiple_of(ROWS) || self.entries > self.limits.entries + self.limits.entries / 4;
-        self.rows >= self.limits.rows || whole && self.entries >= self.limits.entries
+        let whole = self.positions.is_multiple_of(ROWS) || self.entries > self.limits.entries + self.limits.entries / 4;
+        self.positions >= self.limits.positions || whole && self.entries >= self.limits.entries
     }
 
     /// Returns a row of the territory that is in no part: near this part, near another, or any.
@@ -198,10 +200,15 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         }
     }
 
-    /// Adds a row to the part, if its columns have room there.
+    /// Adds a row to the part, if it has room there.
     fn take(&mut self, row: u32) -> Result<bool, Error> {
         let Growth { matrix, transposed, queued, .. } = self.growth;
         let columns = &matrix.column_indices()[matrix.range(row as usize)];
+        let pieces = pieces_of(columns.len() as u32, self.limits.longest_piece) as usize;
+        let positions = self.positions + pieces;
+        if self.entries >= self.limits.entries && positions.div_ceil(ROWS) > self.positions.div_ceil(ROWS) {
+            return Ok(false);
+        }
         let of_part = self.parts.column_begins[self.part() as usize] as usize;
         let before = self.parts.column_numbers.len();
         reserve(&mut self.parts.column_numbers, columns.len())?;
@@ -217,15 +224,15 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         // A row that was taken before its own column was added is not counted: this is rare, and on the safe side.
         let own = self.own + usize::from(self.columns.contains(row));
         let Limits { elements, kept, .. } = self.limits;
-        if kept.elements(self.rows + 1, self.parts.column_numbers.len() - of_part, own) > elements {
+        if kept.elements(positions, self.parts.column_numbers.len() - of_part, own) > elements {
             self.columns.take_back(&self.parts.column_numbers[before..]);
             self.parts.column_numbers.truncate(before);
             return Ok(false);
         }
         queued[row as usize].store(TAKEN, Relaxed);
-        reserve(&mut self.parts.row_numbers, 1)?;
-        self.parts.row_numbers.push(row);
-        (self.rows, self.own) = (self.rows + 1, own);
+        reserve(&mut self.parts.row_numbers, pieces)?;
+        self.parts.row_numbers.extend(repeat_n(row, pieces));
+        (self.positions, self.own) = (positions, own);
         self.entries += columns.len();
         for place in before..self.parts.column_numbers.len() {
             let column = self.parts.column_numbers[place];
@@ -259,7 +266,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
 
     /// Ends a part, if it has any rows.
     fn close(&mut self) -> Result<(), Error> {
-        if self.rows == 0 {
+        if self.positions == 0 {
             return Ok(());
         }
         let Self { parts, queue, border, .. } = self;
@@ -275,7 +282,7 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         border.extend_from_slice(&queue[self.looked_at..]);
         queue.clear();
         self.columns.clear();
-        (self.looked_at, self.rows, self.own, self.entries) = (0, 0, 0, 0);
+        (self.looked_at, self.positions, self.own, self.entries) = (0, 0, 0, 0);
         Ok(())
     }
 }

@@ -131,7 +131,7 @@ fn slice_begins<T: Scalar>(matrix: &Csr<T>, parts: &Parts) -> Result<Vec<u64>, E
 
 /// Returns the bytes of the arrays with values of `V`, where `width` is the total width of all slices.
 fn bytes_of<V>(parts: &Parts, width: u64) -> u128 {
-    let Parts { part_begins, row_numbers, column_begins, column_numbers } = parts;
+    let Parts { part_begins, row_numbers, column_begins, column_numbers, .. } = parts;
     let places = u128::from(width) * ROWS as u128;
     let words = part_begins.len() + row_numbers.len() + column_numbers.len();
     let begins = column_begins.len() + row_numbers.len() / ROWS + 1;
@@ -211,7 +211,7 @@ impl<T: Scalar> Clustered<T> {
         check_offsets(NAME, "slice", &slice_begins, slices, width)?;
         check_length("local_columns", local_columns.len(), width.saturating_mul(WORDS))?;
         check_length("values", values.len(), width.saturating_mul(ROWS))?;
-        check_rows(NAME, rows, &row_numbers)?;
+        check_rows(NAME, rows, &row_numbers, |_| false)?;
         let mut matrix = Self {
             rows,
             columns,
@@ -323,7 +323,7 @@ impl<T: Scalar> Clustered<T> {
         })?;
         filled.into_iter().collect::<Result<(), Error>>()?;
         let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
-        let Parts { part_begins, row_numbers, column_begins, column_numbers } = parts;
+        let Parts { part_begins, row_numbers, column_begins, column_numbers, .. } = parts;
         Ok(Self {
             rows,
             columns,
@@ -405,8 +405,13 @@ fn most(column_begins: &[u64]) -> usize {
 /// Name of the storage.
 const NAME: &str = "Clustered";
 
-/// Checks that every row is at exactly one position.
-pub(in crate::format) fn check_rows(format: &'static str, rows: usize, row_numbers: &[u32]) -> Result<(), Error> {
+/// Checks that every row is at exactly one position, apart from those with another piece of the row before.
+pub(in crate::format) fn check_rows(
+    format: &'static str,
+    rows: usize,
+    row_numbers: &[u32],
+    has_piece_before: impl Fn(usize) -> bool,
+) -> Result<(), Error> {
     let fail = |reason| Err(Error::structure(format, reason));
     if row_numbers.len() < rows {
         return fail(format!("{} positions for {rows} rows", row_numbers.len()));
@@ -415,7 +420,7 @@ pub(in crate::format) fn check_rows(format: &'static str, rows: usize, row_numbe
     let mut count = 0;
     for (position, &row) in row_numbers.iter().enumerate() {
         match seen.get_mut(row as usize) {
-            _ if row == NO_ROW => {}
+            _ if row == NO_ROW || has_piece_before(position) => {}
             None => return fail(format!("row {row} of {rows} is at position {position}")),
             Some(seen) if *seen => return fail(format!("row {row} occurs twice, the second time at {position}")),
             Some(seen) => {

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use gpu_kernels::clustered::NO_ROW;
+use gpu_kernels::clustered_symmetric::BLOCK_THREADS;
 
 use super::growth::Growth;
 use super::territories::Territories;
@@ -19,19 +20,34 @@ pub(super) const LEAST_ENTRIES: usize = 1 << 13;
 /// Range of the largest number of rows per part.
 const MOST_ROWS: RangeInclusive<usize> = 1 << 11..=1 << 16;
 
+/// Largest number of entries of a piece of a row, as a fraction of those of its part. A piece with one in pairs takes half
+/// as many steps as all lanes would take for the part (docs/experiments/symmetric-and-clustered.md).
+const PIECE_OF_PART: f64 = 0.5 / BLOCK_THREADS as f64 / 2.0;
+
+/// Least largest number of entries of a piece.
+const LEAST_PIECE: u32 = 16;
+
 /// Columns of a matrix per expected column of a halo.
 const COLUMNS_OF_A_HALO: usize = 4;
+
+/// Returns the largest number of entries of a piece of a row, in a part with this number of entries.
+pub(in crate::format) fn longest_piece(entries: usize) -> u32 {
+    ((entries as f64 * PIECE_OF_PART) as u32).max(LEAST_PIECE)
+}
 
 /// Assignment of rows to parts, and the columns of each part.
 pub(in crate::format) struct Parts {
     /// Number of slices before each part, then of all slices.
     pub part_begins: Vec<u32>,
-    /// Row at each position of the slices, the longest rows of a part first, or [`NO_ROW`].
+    /// Row at each position of the slices, the longest rows of a part first, or [`NO_ROW`]. A row has adjacent positions,
+    /// one for each of its pieces.
     pub row_numbers: Vec<u32>,
     /// Number of columns of all parts before each part, then of all parts.
     pub column_begins: Vec<u64>,
     /// Columns of each part, ascending.
     pub column_numbers: Vec<u32>,
+    /// Largest number of entries of a piece, which has a position of its own.
+    pub longest_piece: u32,
 }
 
 /// What a part keeps in shared memory.
@@ -58,13 +74,15 @@ impl Kept {
     }
 }
 
-/// Largest number of elements of a part, what they are, the target number of entries, and the largest number of rows.
+/// Largest number of elements of a part, what they are, the target number of entries, and the largest numbers of positions,
+/// and of entries at a position.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub elements: usize,
     pub kept: Kept,
     pub entries: usize,
-    pub rows: usize,
+    pub positions: usize,
+    pub longest_piece: u32,
 }
 
 impl Limits {
@@ -79,8 +97,14 @@ impl Limits {
         let parts = u64::from(size.parts).saturating_mul(times).max(1);
         let share = |of: usize| (of as u64 / parts) as usize;
         // Otherwise the rows of no or few entries would all be in the last parts, and the others would wait for these.
-        let rows = (2 * share(matrix.rows())).next_multiple_of(ROWS).clamp(*MOST_ROWS.start(), *MOST_ROWS.end());
-        Self { elements, kept, entries: share(matrix.nnz()).max(LEAST_ENTRIES), rows }
+        let entries = share(matrix.nnz()).max(LEAST_ENTRIES);
+        let longest_piece = match kept {
+            Kept::Columns => u32::MAX,
+            _ => longest_piece(entries),
+        };
+        let positions = share(matrix.rows()) + entries / longest_piece as usize;
+        let positions = (2 * positions).next_multiple_of(ROWS).clamp(*MOST_ROWS.start(), *MOST_ROWS.end());
+        Self { elements, kept, entries, positions, longest_piece }
     }
 
     /// Returns the same limits for `parts` parts with `entries` entries in total.
@@ -112,7 +136,7 @@ impl Parts {
             let share = territories.share(territory);
             growth.parts(territory, share.map_or(limits, |(entries, parts)| limits.shared(entries, parts)))
         })?;
-        Self::joined(grown, matrix)
+        Self::joined(grown, matrix, limits)
     }
 
     /// Grows some parts of a square matrix, each from one of these rows, as if it were the first; if the first part has
@@ -139,19 +163,20 @@ impl Parts {
         {
             grown.truncate(1);
         }
-        Self::joined(grown, matrix)
+        Self::joined(grown, matrix, limits)
     }
 
     /// Returns no parts.
-    pub(super) fn none() -> Result<Self, Error> {
+    pub(super) fn none(limits: Limits) -> Result<Self, Error> {
         let (mut part_begins, mut column_begins) = (with_capacity(1)?, with_capacity(1)?);
         part_begins.push(0);
         column_begins.push(0);
-        Ok(Self { part_begins, row_numbers: Vec::new(), column_begins, column_numbers: Vec::new() })
+        let longest_piece = limits.longest_piece;
+        Ok(Self { part_begins, row_numbers: Vec::new(), column_begins, column_numbers: Vec::new(), longest_piece })
     }
 
     /// Concatenates all these parts, the rows of each sorted by length and its columns in ascending order.
-    fn joined<T: Scalar>(results: Vec<Result<Self, Error>>, matrix: &Csr<T>) -> Result<Self, Error> {
+    fn joined<T: Scalar>(results: Vec<Result<Self, Error>>, matrix: &Csr<T>, limits: Limits) -> Result<Self, Error> {
         let mut grown = with_capacity(results.len())?;
         for parts in results {
             grown.push(parts?);
@@ -188,7 +213,7 @@ impl Parts {
             Ok(())
         })?;
         sorted.into_iter().collect::<Result<(), Error>>()?;
-        Ok(Self { part_begins, row_numbers, column_begins, column_numbers })
+        Ok(Self { part_begins, row_numbers, column_begins, column_numbers, longest_piece: limits.longest_piece })
     }
 
     /// Returns the positions and the columns of a part.

@@ -95,13 +95,18 @@ pub(in crate::format) fn split<T>(
     Ok(pieces)
 }
 
-/// Updates y by the sum at the position of each row.
+/// Updates y by the sums at the positions of each row, which are adjacent.
 pub(in crate::format) fn update_rows<T: Scalar>(row_numbers: &[u32], sums: &[T], alpha: T, beta: T, y: &mut [T]) {
     // Each thread picks out the rows of its part of y: scanning all row numbers is little work.
     let rows_at_once = y.len().div_ceil(parallel::threads()).max(ROWS);
     parallel::chunks_mut(y, rows_at_once, 1, &|(chunk, y)| {
         let first = (chunk * rows_at_once) as u32;
-        for (&row, &sum) in row_numbers.iter().zip(sums) {
+        let mut positions = row_numbers.iter().zip(sums).peekable();
+        while let Some((&row, &sum)) = positions.next() {
+            let mut sum = sum;
+            while let Some((_, &more)) = positions.next_if(|&(&next, _)| next == row) {
+                sum = sum + more;
+            }
             if row != NO_ROW
                 && let Some(y) = y.get_mut(row.wrapping_sub(first) as usize)
             {

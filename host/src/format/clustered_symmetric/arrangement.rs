@@ -1,20 +1,25 @@
 //! Arrangement of a part's entries: which pairs are stored once and by which of their two rows, and the step in which
 //! each entry is multiplied.
 
-use gpu_kernels::clustered::NO_ROW;
+use std::cmp::Reverse;
 
+use gpu_kernels::clustered::{NO_ENTRY, NO_ROW};
+use gpu_kernels::convert::clustered_symmetric::LONGEST_IN_KEY;
+
+use super::pairs::{Inside, NONE, Numbers};
+use super::pieces::Pieces;
 use super::slots::{Assigned, Entry};
 use super::steps::{Assignment, Rows, WARPS, WARPS_AT_A_TIME};
 use crate::error::Error;
 use crate::format::clustered::parts::{Kept, Parts, has_few_columns};
 use crate::format::clustered::{MOST_NUMBERINGS, ROWS};
 use crate::format::{Csr, PartSize};
-use crate::memory::{clear_for, collect, copy, filled, refill, same_bits, with_capacity, zeros};
+use crate::memory::{clear_for, collect, copy, filled, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
-/// Mark of a column that belongs to no row of the part.
-const NONE: u16 = u16::MAX;
+/// In place of the column of an entry: its image is stored for both.
+const DROPPED: u16 = NO_ENTRY as u16;
 
 /// Parts for which several numbers of warps are tried.
 pub(super) const MOST_TRIED: usize = 16;
@@ -60,7 +65,7 @@ impl Arrangement {
 
 /// A part whose entries, in [`Arranger::entries`], have no slots yet.
 struct Gathered {
-    /// Its rows, those with the most entries first.
+    /// The row of each position, those with the most pieces first, then those with the longest.
     rows: Vec<u32>,
     /// Columns that need a separate element.
     halo: Vec<u32>,
@@ -80,47 +85,6 @@ pub(super) struct Arranger<'a, T: Scalar> {
     inside: Inside,
     entries: Rows,
     assignment: Assignment,
-}
-
-/// Columns of entries, by their numbers in the list of the part.
-#[derive(Default)]
-struct Numbers {
-    /// Number of entries of all rows before each row, then of all rows.
-    begins: Vec<usize>,
-    numbers: Vec<u16>,
-}
-
-impl Numbers {
-    /// Returns the numbers of a row.
-    fn of(&self, row: usize) -> &[u16] {
-        &self.numbers[self.begins[row]..self.begins[row + 1]]
-    }
-}
-
-/// Entries of the part's rows in columns of other rows of the part.
-#[derive(Default)]
-struct Inside {
-    /// Number of these of all rows before each row, then of all rows.
-    begins: Vec<usize>,
-    /// Row whose column it is.
-    others: Vec<u16>,
-    /// Its index in its row of the matrix.
-    in_rows: Vec<u16>,
-    /// Column, by its number in the list of the part.
-    columns: Vec<u16>,
-    /// Index of the entry that mirrors it: another of these, or itself if there is none.
-    images: Vec<u32>,
-    /// Whether it is stored, for itself or for the pair.
-    kept: Vec<bool>,
-    /// For each row, the first of its entries that may mirror one of the rows to come.
-    next: Vec<usize>,
-}
-
-impl Inside {
-    /// Whether an entry has an image.
-    fn has_image(&self, place: usize) -> bool {
-        self.images[place] as usize != place
-    }
 }
 
 impl<'a, T: Scalar> Arranger<'a, T> {
@@ -152,58 +116,74 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         Ok(Some(Arrangement { slots: self.assignment.assigned()?, rows, halo }))
     }
 
-    /// Determines which entries of the part are stored, and by which row.
-    fn gather(&mut self, rows: &[u32], columns: &[u32]) -> Result<Option<Gathered>, Error> {
-        let mut rows = copy(rows)?;
-        rows.retain(|&row| row != NO_ROW);
-        rows.sort_unstable();
+    /// Determines which entries of the part are stored, and by which piece of a row.
+    fn gather(&mut self, positions: &[u32], columns: &[u32]) -> Result<Option<Gathered>, Error> {
+        let mut positions = copy(positions)?;
+        positions.retain(|&row| row != NO_ROW);
+        positions.sort_unstable();
+        let pieces = Pieces::new(&positions)?;
+        let rows = &pieces.rows[..];
         if !self.numbers_of_columns.is_empty() {
             columns.iter().zip(0..).for_each(|(&column, number)| self.numbers_of_columns[column as usize] = number);
         }
-        self.find_numbers(&rows, columns)?;
-        let rows_of_columns = rows_of_columns(self.matrix, &rows, columns)?;
-        self.find_images(&rows, &rows_of_columns)?;
-        let lengths = self.orient(&rows)?;
-
-        // Longest first, so rows of a slice have similar lengths.
-        let mut order = with_capacity(rows.len())?;
-        order.extend(0..rows.len() as u16);
-        order.sort_unstable_by_key(|&row| (usize::MAX - lengths[row as usize], row));
-        let mut positions = zeros::<u16>(rows.len())?;
-        order.iter().zip(0..).for_each(|(&row, position)| positions[row as usize] = position);
-
-        let Self { matrix, numbers, inside, entries: of_part, .. } = self;
-        let (halo, halo_numbers) = halo(columns, &rows_of_columns, inside)?;
-        let of_rows = rows.len().next_multiple_of(ROWS);
+        self.find_numbers(rows, columns)?;
+        let rows_of_columns = rows_of_columns(self.matrix, rows, columns)?;
+        self.inside.find(self.matrix, rows, &self.numbers, &rows_of_columns)?;
+        let lengths = self.inside.orient(self.matrix, &pieces)?;
+        let (halo, halo_numbers) = halo(columns, &rows_of_columns, &self.inside)?;
+        let of_rows = pieces.count().next_multiple_of(ROWS);
         if 2 * of_rows + halo.len() > self.most_elements {
             return Ok(None);
         }
+        let order = order(&pieces, &lengths)?;
+        let mut new_positions = zeros::<u16>(order.len())?;
+        order.iter().zip(0..).for_each(|(&piece, position)| new_positions[usize::from(piece)] = position);
+        self.find_columns(&pieces, &rows_of_columns, &new_positions, |column| of_rows as u16 + halo_numbers[column]);
+
+        let Self { numbers, entries: of_part, .. } = self;
         of_part.restart(of_rows, of_rows + halo.len(), lengths.iter().sum())?;
-        for &row in &order {
-            let mut of_row = inside.begins[row as usize]..inside.begins[row as usize + 1];
-            let entries = 0..matrix.range(rows[row as usize] as usize).len();
-            for (entry, &column) in entries.zip(numbers.of(row.into())) {
-                let column = usize::from(column);
-                let of_halo = || of_rows as u16 + halo_numbers[column];
-                let local = match rows_of_columns[column] {
-                    NONE => of_halo(),
-                    own if own == row => positions[row as usize],
-                    other => {
-                        let place = of_row.next().expect("the entry is one of those inside");
-                        match (inside.has_image(place), inside.kept[place]) {
-                            (false, _) => of_halo(),
-                            (true, true) => positions[other as usize],
-                            (true, false) => continue,
-                        }
-                    }
-                };
-                of_part.push(Entry { column: local, in_row: entry as u16 });
+        for &piece in &order {
+            let (row, first) = pieces.row_of(piece.into());
+            for (in_row, &column) in numbers.of(row).iter().enumerate().skip(first).step_by(pieces.count_of(row)) {
+                if column != DROPPED {
+                    of_part.push(Entry { column, in_row: in_row as u16 });
+                }
             }
             of_part.end_row();
         }
         of_part.end();
-        let rows = collect(order.iter().map(|&row| rows[usize::from(row)]))?;
+        let rows = collect(order.iter().map(|&piece| rows[pieces.row_of(piece.into()).0]))?;
         Ok(Some(Gathered { rows, halo }))
+    }
+
+    /// Replaces the number of each entry's column by its column among those of the part, or [`DROPPED`].
+    fn find_columns(
+        &mut self,
+        pieces: &Pieces,
+        rows_of_columns: &[u16],
+        new_positions: &[u16],
+        of_halo: impl Fn(usize) -> u16,
+    ) {
+        let Self { numbers: Numbers { begins, numbers }, inside, .. } = self;
+        let mut places = 0..inside.others.len();
+        for row in 0..pieces.rows.len() {
+            for (number, in_row) in numbers[begins[row]..begins[row + 1]].iter_mut().zip(0..) {
+                let column = usize::from(*number);
+                *number = match rows_of_columns[column] {
+                    NONE => of_halo(column),
+                    own if usize::from(own) == row => new_positions[pieces.of_entry(row, in_row)],
+                    other => {
+                        let place = places.next().expect("the entry is one of those inside");
+                        let image = inside.images[place] as usize;
+                        match (inside.has_image(place), inside.kept[place]) {
+                            (false, _) => of_halo(column),
+                            (true, true) => new_positions[pieces.of_entry(other.into(), inside.in_rows[image])],
+                            (true, false) => DROPPED,
+                        }
+                    }
+                };
+            }
+        }
     }
 
     /// Finds the columns of the rows' entries, by their numbers in the list of the part.
@@ -223,83 +203,23 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         }
         Ok(())
     }
+}
 
-    /// Finds the entries of rows in columns of other rows, and their images.
-    fn find_images(&mut self, part_rows: &[u32], rows_of_columns: &[u16]) -> Result<(), Error> {
-        let Self { matrix, numbers: of_part, inside, .. } = self;
-        let Inside { begins, others, in_rows, columns, images, kept, next } = inside;
-        let nnz = of_part.numbers.len();
-        clear_for(begins, part_rows.len() + 1)?;
-        for list in [&mut *others, in_rows, columns] {
-            clear_for(list, nnz)?;
-        }
-        begins.push(0);
-        for row in 0..part_rows.len() as u16 {
-            for (in_row, &column) in (0..).zip(of_part.of(row.into())) {
-                let other = rows_of_columns[column as usize];
-                if other != NONE && other != row {
-                    others.push(other);
-                    in_rows.push(in_row);
-                    columns.push(column);
-                }
-            }
-            begins.push(others.len());
-        }
-        let count = others.len();
-        clear_for(images, count)?;
-        images.extend(0..count as u32);
-        refill(kept, count, true)?;
-        // Rows and columns ascend, so the entries of each column come in the order of the row of that number.
-        clear_for(next, begins.len())?;
-        next.extend_from_slice(begins);
-        let begin_of = |row: usize| matrix.range(part_rows[row] as usize).start;
-        for row in 0..part_rows.len() {
-            let begin = begin_of(row);
-            for place in begins[row]..begins[row + 1] {
-                let other = usize::from(others[place]);
-                let end = begins[other + 1];
-                let next = &mut next[other];
-                while *next < end && usize::from(others[*next]) < row {
-                    *next += 1;
-                }
-                let value = |begin: usize, place: usize| matrix.values()[begin + usize::from(in_rows[place])];
-                if *next < end
-                    && usize::from(others[*next]) == row
-                    && same_bits(&[value(begin, place)], &[value(begin_of(other), *next)])
-                {
-                    images[place] = *next as u32;
-                }
-            }
-        }
-        Ok(())
+/// Returns the pieces in the order of their positions, by the number of entries of each: those of a row stay adjacent, and
+/// in one half of a slice, because their number is a power of two, and rows with more of them come first.
+fn order(pieces: &Pieces, lengths: &[usize]) -> Result<Vec<u16>, Error> {
+    let mut longest = zeros::<u32>(pieces.rows.len())?;
+    for (piece, &length) in lengths.iter().enumerate() {
+        let longest = &mut longest[pieces.row_of(piece).0];
+        *longest = (*longest).max((length as u32).min(LONGEST_IN_KEY));
     }
-
-    /// Gives each row half of its pairs, as nearly as a greedy pass can, and returns how many entries each row then
-    /// has. So a sum gets no more from other rows than its own row has entries, and no step has to wait long for it.
-    fn orient(&mut self, rows: &[u32]) -> Result<Vec<usize>, Error> {
-        let inside = &mut self.inside;
-        let (mut lengths, mut wanted) = (with_capacity(rows.len())?, with_capacity(rows.len())?);
-        for (row, &number) in rows.iter().enumerate() {
-            let own = inside.begins[row]..inside.begins[row + 1];
-            let pairs = own.filter(|&place| inside.has_image(place)).count();
-            lengths.push(self.matrix.range(number as usize).len() - pairs);
-            // Twice the number wanted, to stay an integer.
-            wanted.push(pairs as isize);
-        }
-        for row in 0..rows.len() {
-            for place in inside.begins[row]..inside.begins[row + 1] {
-                let other = usize::from(inside.others[place]);
-                if row < other && inside.has_image(place) {
-                    let is_mine = wanted[row] >= wanted[other];
-                    let owner = if is_mine { row } else { other };
-                    lengths[owner] += 1;
-                    wanted[owner] -= 2;
-                    inside.kept[if is_mine { inside.images[place] as usize } else { place }] = false;
-                }
-            }
-        }
-        Ok(lengths)
-    }
+    let mut order = with_capacity(pieces.count())?;
+    order.extend(0..pieces.count() as u16);
+    order.sort_unstable_by_key(|&piece| {
+        let row = pieces.row_of(piece.into()).0;
+        (Reverse((pieces.count_of(row), longest[row])), piece)
+    });
+    Ok(order)
 }
 
 /// Arranges all parts of a matrix with sorted rows and without duplicates, where an element takes `element_bytes`.

@@ -1,7 +1,12 @@
 //! Costs of clustered slices with pairs stored once.
 
+use gpu_kernels::clustered_symmetric::pieces_of;
+
+use super::steps::WARPS;
 use super::strategy::Strategy;
-use crate::format::clustered::costs::shape;
+use crate::format::clustered::ROWS;
+use crate::format::clustered::costs::{parts_of, shape};
+use crate::format::clustered::parts::longest_piece;
 use crate::format::{Clusters, PartSize};
 use crate::real::Scalar;
 use crate::select::analysis::Analysis;
@@ -38,7 +43,16 @@ impl Costs for Strategy {
     }
 
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
-        shape(analysis, machine, analysis.clusters.map_or(0.0, |clusters| places(analysis, clusters)))
+        let places = analysis.clusters.map_or(0.0, |clusters| places(analysis, clusters));
+        let parts = parts_of(analysis, self.0);
+        // Long rows are divided into pieces.
+        let piece = longest_piece(analysis.nnz / parts);
+        let longest = analysis.lengths.longest();
+        let longest = longest as f64 / f64::from(pieces_of(longest as u32, piece));
+        let chain = longest.max(places / (parts * ROWS * WARPS) as f64);
+        let positions = (analysis.rows as f64).max(analysis.nnz as f64 / f64::from(piece));
+        let threads = (positions / 2.0).min(machine.resident_threads as f64);
+        Shape { threads, mean: places / threads.max(1.0), chain, ..shape(analysis, machine, places) }
     }
 
     fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
@@ -46,7 +60,7 @@ impl Costs for Strategy {
         let most = self.0.elements(size_of::<V>());
         match machine.shared_bytes {
             _ if clusters.pairs < LEAST_PAIRS * analysis.nnz as f64 => Some(Exclusion::NotSymmetric),
-            _ if 2 * super::ROWS + analysis.lengths.longest() > most => Some(Exclusion::NotClustered),
+            _ if 2 * ROWS + analysis.lengths.longest() > most => Some(Exclusion::NotClustered),
             Some(limit) if most * size_of::<V>() > limit as usize => Some(Exclusion::SharedMemory),
             _ => None,
         }

@@ -4,6 +4,8 @@ mod arrangement;
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
 mod costs;
+mod pairs;
+mod pieces;
 pub(crate) mod product;
 mod slots;
 mod steps;
@@ -105,6 +107,11 @@ impl Counts {
     }
 }
 
+/// Whether the position before one in the same half of a slice has another piece of its row.
+fn has_piece_before(row_numbers: &[u32], position: usize) -> bool {
+    !position.is_multiple_of(WORDS) && row_numbers[position - 1] == row_numbers[position]
+}
+
 /// Calls `with` with `matrix`, or with a copy whose rows are sorted and free of duplicates if `matrix` is not so.
 fn in_order<T: Scalar, R>(matrix: &Csr<T>, with: impl FnOnce(&Csr<T>) -> Result<R, Error>) -> Result<R, Error> {
     let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
@@ -167,7 +174,7 @@ impl<T: Scalar> ClusteredSymmetric<T> {
         check_offsets(NAME, "slice", &slice_begins, slices, width)?;
         check_length("local_columns", local_columns.len(), width.saturating_mul(WORDS))?;
         check_length("values", values.len(), width.saturating_mul(ROWS))?;
-        check_rows(NAME, rows, &row_numbers)?;
+        check_rows(NAME, rows, &row_numbers, |position| has_piece_before(&row_numbers, position))?;
         let mut matrix = Self {
             rows,
             columns,
@@ -211,6 +218,9 @@ impl<T: Scalar> ClusteredSymmetric<T> {
             }
             if column >= elements {
                 return Err(format!("{} is in column {column} of the {elements} of part {part}", name()));
+            }
+            if column != own && rows.get(column) == Some(&rows[own]) {
+                return Err(format!("{} is in the column of another piece of its row", name()));
             }
             if rows.get(column).is_some_and(|&row| row as usize >= self.columns) {
                 return Err(format!("{} is in the column of position {column} of part {part}, which has none", name()));

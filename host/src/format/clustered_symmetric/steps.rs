@@ -159,7 +159,9 @@ impl Assignment {
     /// When memory runs out.
     pub fn run(&mut self, rows: &Rows, element_bytes: usize, warps: usize) -> Result<(), Error> {
         self.restart(rows, element_bytes)?;
-        let mut slices = (0..rows.positions / ROWS).peekable();
+        let with_entries = |&slice: &usize| rows.begins[(slice + 1) * ROWS] > rows.begins[slice * ROWS];
+        let all = 0..rows.positions / ROWS;
+        let mut slices = all.clone().filter(with_entries);
         let mut step = 0;
         loop {
             for warp in 0..warps {
@@ -167,9 +169,7 @@ impl Assignment {
                     continue;
                 }
                 let done = self.active[warp].take();
-                // After a slice without entries come only such slices, because the rows with the most entries come
-                // first.
-                if let Some(slice) = slices.next_if(|&slice| self.left[slice * ROWS] > 0) {
+                if let Some(slice) = slices.next() {
                     if let Some(done) = done {
                         // In this step, the warp adds its rows' own sums.
                         self.sums[done.slice * ROWS..][..ROWS].iter_mut().for_each(|sum| sum.last = step);
@@ -192,7 +192,7 @@ impl Assignment {
         }
         self.steps = step;
         // Slices without entries go behind the last.
-        for slice in slices {
+        for slice in all.filter(|slice| !with_entries(slice)) {
             self.give(slice, WARPS - 1);
         }
         Ok(())

@@ -176,6 +176,93 @@ fn no_number_of_warps_costs_less_than_the_least() {
     }
 }
 
+/// Blocks of rows that share all columns, of several sizes, with values of pairs or others.
+fn blocks(sizes: &[usize], value: impl Fn(usize, usize) -> f64) -> Csr<f64> {
+    let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut first = 0;
+    for &size in sizes {
+        for row in first..first + size {
+            for column in first..first + size {
+                rows.push(row as u32);
+                columns.push(column as u32);
+                values.push(value(row, column));
+            }
+        }
+        first += size;
+    }
+    Csr::try_from_triplets(first, first, &rows, &columns, &values).unwrap()
+}
+
+const ONE: PartSize = PartSize { parts: 1, kilobytes: 256 };
+
+#[test]
+fn a_long_row_has_adjacent_positions_in_one_half_of_a_slice() {
+    // Pieces of at most 16 entries: 3, 1, 2 and 4 of them would do, but their number is a power of two.
+    let sizes = if cfg!(miri) { [40, 5, 20, 50] } else { [40, 16, 20, 50] };
+    for value in [symmetric, |row: usize, column: usize| (row * 10_000 + column) as f64] {
+        let matrix = blocks(&sizes, value);
+        let stored = checked(&matrix, ONE);
+        let mut found = Vec::new();
+        for half in stored.row_numbers().chunks_exact(WORDS) {
+            for pieces in half.chunk_by(|left, right| left == right).filter(|pieces| pieces[0] != NO_ROW) {
+                found.push((pieces[0] as usize, pieces.len()));
+            }
+        }
+        found.sort_unstable();
+        let expected = [4, 1, 2, 4];
+        let expected = sizes.iter().zip(expected).flat_map(|(&size, pieces)| vec![pieces; size]);
+        assert_eq!(found, expected.enumerate().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn rows_that_share_columns_do_not_wait() {
+    let matrix = blocks(&vec![80; if cfg!(miri) { 2 } else { 24 }], symmetric);
+    let stored = checked(&matrix, ONE);
+    let steps = |warp: usize| stored.slices_of_warp(warp).map(|slice| stored.places_of(slice).len()).sum::<usize>();
+    let most = (0..WARPS).map(steps).max().unwrap();
+    // In one piece, a row would take 40 steps of one of two warps.
+    let least = places(&stored).div_ceil(WARPS * ROWS);
+    assert!(most <= least + least / 4 + 2, "{most} steps, {least} at least");
+}
+
+#[test]
+fn pieces_that_the_kernel_would_not_add_up_are_refused() {
+    let matrix = blocks(&[40], symmetric);
+    let stored = checked(&matrix, ONE);
+    let again = |change: &dyn Fn(&mut [u32], &mut [u32])| {
+        let ClusteredSymmetric { mut row_numbers, mut local_columns, .. } = stored.clone();
+        change(&mut row_numbers, &mut local_columns);
+        let ClusteredSymmetric { rows, columns, part_size, warp_begins, halo_begins, .. } = stored.clone();
+        let ClusteredSymmetric { halo_columns, slice_begins, values, .. } = stored.clone();
+        let matrix = ClusteredSymmetric::try_new(
+            rows,
+            columns,
+            part_size,
+            warp_begins,
+            row_numbers,
+            halo_begins,
+            halo_columns,
+            slice_begins,
+            local_columns,
+            values,
+        );
+        matrix.map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(again(&|_, _| ()), Ok(()));
+    // Two positions before, some pieces of a row are in the other half.
+    let row = stored.row_numbers()[32];
+    let shifted = again(&|rows, _| rows[..64].rotate_left(2));
+    assert_eq!(shifted, Err(format!("ClusteredSymmetric matrix: row {row} occurs twice, the second time at 32")));
+    let apart = again(&|rows, _| rows.swap(1, 5));
+    let first = stored.row_numbers()[5];
+    assert_eq!(apart, Err(format!("ClusteredSymmetric matrix: row {first} occurs twice, the second time at 4")));
+    // A slot of the first position in the column of the second, which is of the same row.
+    let own = again(&|_, columns| columns[0] = columns[0] & !0xFFFF | 1);
+    let says = "ClusteredSymmetric matrix: a slot of position 0 is in the column of another piece of its row";
+    assert_eq!(own, Err(says.to_owned()));
+}
+
 #[test]
 fn duplicates_are_summed_and_rows_sorted() {
     let columns = vec![1, 0, 1, 0];

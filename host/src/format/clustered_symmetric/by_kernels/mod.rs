@@ -136,7 +136,10 @@ impl NewOrder {
             warps[first..end].iter().for_each(|&warp| next[warp as usize] += 1);
             warp_begins[part * WARPS..][..WARPS].copy_from_slice(&next);
             begins(&mut next);
-            for slice in first..end {
+            // Those without entries come last, and no slice of their warp after them.
+            for slice in
+                (first..end).filter(|&slice| widths[slice] > 0).chain((first..end).filter(|&slice| widths[slice] == 0))
+            {
                 let next = &mut next[warps[slice] as usize];
                 new_numbers[slice] = *next;
                 slice_begins[first + *next as usize] = widths[slice].into();
@@ -265,11 +268,12 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
         let array = |length| executor.unwritten::<u32>(length);
         let (mut locals, mut images) = (array(matrix.nnz())?, array(matrix.nnz())?);
         let mut needed: Array<K, u32> = executor.zeros(column_numbers.len())?;
-        let (mut pairs, mut keys) = (array(positions)?, array(positions)?);
+        let (mut pairs, mut former_lengths, mut keys) = (array(positions)?, array(positions)?, array(positions)?);
         each_width!(matrix.row_offsets(), offsets => {
             let kernel = SymmetricPairs {
                 part_begins: part_begins.global(),
                 rows: rows.global(),
+                longest: self.parts.longest_piece,
                 column_begins: column_begins.global(),
                 column_numbers: column_numbers.global(),
                 row_offsets: offsets.global(),
@@ -286,11 +290,13 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
             let kernel = SymmetricHalves {
                 part_begins: part_begins.global(),
                 rows: rows.global(),
+                longest: self.parts.longest_piece,
                 row_offsets: offsets.global(),
                 column_indices: matrix.column_indices().global(),
                 locals: locals.global(),
                 pairs: pairs.global(),
                 images: images.global_mut(),
+                lengths: former_lengths.global_mut(),
                 keys: keys.global_mut(),
             };
             // SAFETY: the same; a block has the shared memory for its part.
@@ -298,17 +304,17 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
         })?;
         drop(pairs);
         let (halo_of_columns, halo_begins, halo_columns) = self.halo(needed)?;
-        let Sorted { rows: order, keys } = sorted_by(executor, keys)?;
+        let Sorted { rows: order, .. } = sorted_by(executor, keys)?;
         let (mut new_positions, mut lengths) = (array(positions)?, array(positions)?);
         let kernel = SymmetricPositions {
             part_begins: part_begins.global(),
             order: order.global(),
-            keys: keys.global(),
+            former_lengths: former_lengths.global(),
             new_positions: new_positions.global_mut(),
             lengths: lengths.global_mut(),
         };
         // SAFETY: all arrays have an element for each position, and the keys of a part are between those of its
-        // neighbours.
+        // neighbours, so it keeps its positions.
         unsafe { launch(executor, self.blocks(), kernel) }?;
         let scan = Scan::new(executor, &lengths)?;
         let begins: Array<K, u64> = scan.offsets_of(1)?;
@@ -317,6 +323,7 @@ impl<'a, T: Scalar, K: KernelExecutor> Arranger<'a, T, K> {
             let kernel = SymmetricEntries {
                 part_begins: part_begins.global(),
                 rows: rows.global(),
+                longest: self.parts.longest_piece,
                 order: order.global(),
                 new_positions: new_positions.global(),
                 column_begins: column_begins.global(),

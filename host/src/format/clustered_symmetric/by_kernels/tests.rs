@@ -84,11 +84,23 @@ fn kernels_give_the_same_arrays() {
 
 #[test]
 fn rows_that_share_columns_have_fewer_warps() {
-    // Blocks of rows with the same columns: most of 16 warps would wait.
-    let neighbours = |row: usize| (row / 80 * 80..row / 80 * 80 + 80).collect();
-    let runs = check("blocks", &matrix(640, neighbours, symmetric), ONE)["symmetric_steps"];
+    // All rows have entries in the columns of a few: most of 16 warps would wait, even for these rows' pieces.
+    let neighbours = |row: usize| if row < 3 { (0..1500).collect() } else { vec![0, 1, 2, row] };
+    let runs = check("arrows", &matrix(1500, neighbours, symmetric), ONE)["symmetric_steps"];
     assert!(runs > 1, "{runs}");
     assert_eq!(check("ring", &matrix(3000, near(3000, 2), symmetric), ONE)["symmetric_steps"], 1);
+}
+
+#[test]
+fn rows_in_pieces() {
+    // Of 1, 2, 4 and 8 pieces, with pairs that differ.
+    let neighbours = |row: usize| {
+        let size = [16, 30, 60, 120][row / 120 % 4];
+        (row / size * size..row / size * size + size).collect()
+    };
+    let value = |row, column| if (row + column) % 7 == 0 { row as f64 } else { symmetric(row, column) };
+    check("blocks", &matrix(480, neighbours, value), ONE);
+    check("small blocks", &matrix(480, neighbours, symmetric), MANY);
 }
 
 #[test]
