@@ -20,11 +20,12 @@ pub(super) const LEAST_ENTRIES: usize = 1 << 13;
 /// Range of the largest number of rows per part.
 const MOST_ROWS: RangeInclusive<usize> = 1 << 11..=1 << 16;
 
-/// Largest number of entries of a piece of a row, as a fraction of those of its part. A piece with one in pairs takes half
-/// as many steps as all lanes would take for the part (docs/experiments/symmetric-and-clustered.md).
-const PIECE_OF_PART: f64 = 0.5 / BLOCK_THREADS as f64 / 2.0;
+/// Largest number of entries of a piece of a row, as a fraction of those of its part. If all are in pairs, this piece takes
+/// at least 0.7 of the steps that all lanes take for the part; with 0.5, there is more padding in some matrices than there is
+/// less in others (docs/experiments/symmetric-and-clustered.md).
+const PIECE_OF_PART: f64 = 0.7 / BLOCK_THREADS as f64 / 2.0;
 
-/// Least largest number of entries of a piece.
+/// The same for parts of few entries.
 const LEAST_PIECE: u32 = 16;
 
 /// Columns of a matrix per expected column of a halo.

@@ -48,6 +48,9 @@ storage! {
     /// the row gets the sum of its own entries. In a column of slots, the word and the two values of lane l belong to
     /// rows l and l + 32 of the slice.
     ///
+    /// A long row is divided into pieces, because a step adds to a sum once: each has a position with some of its entries, and
+    /// their sums are added up at the end.
+    ///
     /// Columns are numbered within each part: first the positions of its rows, then the columns of its halo.
     pub struct ClusteredSymmetric {
         parameters {
@@ -61,7 +64,8 @@ storage! {
         arrays {
             /// Number of slices before each warp of all parts, then of all slices: 16 parts + 1 numbers.
             warp_begins: u32,
-            /// Row at each position of the slices; [`NO_ROW`] at the end of a part whose last slice is not full.
+            /// Row at each position of the slices; [`NO_ROW`] at the end of a part whose last slice is not full. A long row has
+            /// several positions, adjacent ones in the same half of a slice.
             row_numbers: u32,
             /// Number of halo columns of all parts before each part, then of all parts: parts + 1 numbers.
             halo_begins: u64,
@@ -144,9 +148,10 @@ impl<T: Scalar> ClusteredSymmetric<T> {
     /// Builds a matrix from its arrays. Runs in parallel in O(slots), and in O(rows) on one thread.
     ///
     /// # Errors
-    /// When the length of an array contradicts the others or the shape, a row is missing or occurs twice, a column is
-    /// not below `columns`, a slot has a column outside its part, a position without a row has an entry, two entries of
-    /// a step that stand for two are in the same column, or padding has a value.
+    /// When the length of an array contradicts the others or the shape, a row is missing or has positions that are not
+    /// adjacent in the same half of a slice, a column is not below `columns`, a slot has a column outside its part, a position without a row has an entry, two entries of
+    /// a step that stand for two are in the same column, an entry on the diagonal is in the column of another position of its
+    /// row, or padding has a value.
     #[allow(clippy::too_many_arguments, reason = "they are the arrays")]
     pub fn try_new(
         rows: usize,
