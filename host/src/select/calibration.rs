@@ -19,7 +19,7 @@ use crate::real::Scalar;
 use crate::replace::replace_file;
 
 /// The version of the files; incremented when a number changes its meaning.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// The calibrations shipped with the library, two for GPUs and one for CPUs.
 const H200: &str = include_str!("h200.json");
@@ -29,8 +29,8 @@ const CPU: &str = include_str!("cpu.json");
 /// Maximum size of a file in bytes.
 const LARGEST_FILE: u64 = 1 << 24;
 
-/// Number of terms in the time of a conversion: 1, bytes of the CSR arrays, and bytes of the new ones.
-pub const CONVERSION_TERMS: usize = 3;
+/// Number of terms in the time of a conversion.
+pub const CONVERSION_TERMS: usize = 5;
 
 /// Factor applied to predictions for kernels without measurements, so that measured kernels are preferred.
 const UNKNOWN: f64 = 1.5;
@@ -45,7 +45,7 @@ pub const NEUTRAL_GPU: Terms = [4e-6, 3e-13, 3e-13, 1.5e-13, 1e-13, 1e-12, 5e-9,
 const NEUTRAL_CPU: Terms = [2e-6, 1e-10, 1e-10, 2e-11, 1e-11, 1e-10, 0.0, 0.0];
 
 /// Seconds per unit of each term of a conversion on an unknown device.
-const NEUTRAL_CONVERSION: [f64; CONVERSION_TERMS] = [1e-4, 2.0, 2.0];
+const NEUTRAL_CONVERSION: [f64; CONVERSION_TERMS] = [1e-4, 2.0, 2.0, 0.0, 0.0];
 
 /// Speeds of a device's kernels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -204,9 +204,10 @@ impl Calibration {
     /// a multiplication needs for these bytes.
     fn unknown_conversion_seconds(&self, analysis: &Analysis, terms: &[f64; CONVERSION_TERMS]) -> f64 {
         let [_, stream, ..] = *self.together(analysis);
-        let [constant, csr, stored] = NEUTRAL_CONVERSION;
+        let [constant, csr, stored, rows, search] = NEUTRAL_CONVERSION;
+        let neutral = [constant, csr * stream, stored * stream, rows, search];
         let others = self.conversions.get(analysis.precision()).into_iter().flat_map(BTreeMap::values);
-        others.map(|seconds| dot(seconds, terms)).fold(dot(&[constant, csr * stream, stored * stream], terms), f64::max)
+        others.map(|seconds| dot(seconds, terms)).fold(dot(&neutral, terms), f64::max)
     }
 }
 
@@ -214,10 +215,12 @@ fn dot<const N: usize>(left: &[f64; N], right: &[f64; N]) -> f64 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }
 
-/// The terms of a conversion's time: 1, bytes of the CSR arrays, and bytes of the new ones.
+/// The terms of a conversion's time: 1, bytes of the CSR arrays and of the new ones, rows, and the square root of the number
+/// of entries. The last is for a search from neighbour to neighbour, as for the parts of the clustered formats: it takes as
+/// many steps as the matrix is wide, and all threads wait after each.
 pub fn conversion_terms(analysis: &Analysis, traffic: &Traffic, machine: &Machine) -> [f64; CONVERSION_TERMS] {
     let csr = Traffic::new(analysis, Format::CSR_SCALAR, machine).stored;
-    [1.0, csr as f64, traffic.stored as f64]
+    [1.0, csr as f64, traffic.stored as f64, analysis.rows as f64, (analysis.nnz as f64).sqrt()]
 }
 
 /// Whether this is a valid number of seconds.

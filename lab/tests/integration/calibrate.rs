@@ -60,7 +60,7 @@ fn a_calibration_is_fitted_and_kept() {
     for (bad, says) in [
         ("", "EOF"),
         ("{}", "missing field"),
-        (&text.replacen("\"schema\": 2", "\"schema\": 99", 1), "a calibration of version 99, expected 2"),
+        (&text.replacen("\"schema\": 3", "\"schema\": 99", 1), "a calibration of version 99, expected 3"),
         (&negative, "seconds, expected at least 0"),
         (&text[..text.len() / 2], "line"),
     ] {

@@ -34,17 +34,18 @@ fn symmetric(row: usize, column: usize) -> f64 {
     (row.min(column) * 10_000 + row.max(column)) as f64
 }
 
-fn checked(matrix: &Csr<f64>, size: PartSize) -> ClusteredSymmetric<f64> {
-    let stored = ClusteredSymmetric::try_from_csr(matrix, size, UNLIMITED).unwrap();
-    assert!(stored.to_csr().unwrap() == *matrix);
-    assert_eq!(stored.nnz(), matrix.nnz());
-    assert_eq!(predicted_bytes::<_, f64>(matrix, size).unwrap(), stored.bytes());
-    let ClusteredSymmetric { rows, columns, warp_begins, row_numbers, halo_begins, .. } = stored.clone();
-    let ClusteredSymmetric { halo_columns, slice_begins, local_columns, values, .. } = stored.clone();
-    let again = ClusteredSymmetric::try_new(
+/// The same matrix from its arrays, with other rows or columns.
+fn again(
+    stored: &ClusteredSymmetric<f64>,
+    change: impl FnOnce(&mut [u32], &mut [u32]),
+) -> Result<ClusteredSymmetric<f64>, Error> {
+    let ClusteredSymmetric { rows, columns, part_size, warp_begins, mut row_numbers, .. } = stored.clone();
+    let ClusteredSymmetric { halo_begins, halo_columns, slice_begins, mut local_columns, values, .. } = stored.clone();
+    change(&mut row_numbers, &mut local_columns);
+    ClusteredSymmetric::try_new(
         rows,
         columns,
-        size,
+        part_size,
         warp_begins,
         row_numbers,
         halo_begins,
@@ -52,8 +53,15 @@ fn checked(matrix: &Csr<f64>, size: PartSize) -> ClusteredSymmetric<f64> {
         slice_begins,
         local_columns,
         values,
-    );
-    assert!(again.unwrap() == stored);
+    )
+}
+
+fn checked(matrix: &Csr<f64>, size: PartSize) -> ClusteredSymmetric<f64> {
+    let stored = ClusteredSymmetric::try_from_csr(matrix, size, UNLIMITED).unwrap();
+    assert!(stored.to_csr().unwrap() == *matrix);
+    assert_eq!(stored.nnz(), matrix.nnz());
+    assert_eq!(predicted_bytes::<_, f64>(matrix, size).unwrap(), stored.bytes());
+    assert!(again(&stored, |_, _| ()).unwrap() == stored);
     stored
 }
 
@@ -230,35 +238,17 @@ fn rows_that_share_columns_do_not_wait() {
 fn pieces_that_the_kernel_would_not_add_up_are_refused() {
     let matrix = blocks(&[40], symmetric);
     let stored = checked(&matrix, ONE);
-    let again = |change: &dyn Fn(&mut [u32], &mut [u32])| {
-        let ClusteredSymmetric { mut row_numbers, mut local_columns, .. } = stored.clone();
-        change(&mut row_numbers, &mut local_columns);
-        let ClusteredSymmetric { rows, columns, part_size, warp_begins, halo_begins, .. } = stored.clone();
-        let ClusteredSymmetric { halo_columns, slice_begins, values, .. } = stored.clone();
-        let matrix = ClusteredSymmetric::try_new(
-            rows,
-            columns,
-            part_size,
-            warp_begins,
-            row_numbers,
-            halo_begins,
-            halo_columns,
-            slice_begins,
-            local_columns,
-            values,
-        );
-        matrix.map(|_| ()).map_err(|error| error.to_string())
-    };
-    assert_eq!(again(&|_, _| ()), Ok(()));
+    let fails =
+        |change: &dyn Fn(&mut [u32], &mut [u32])| again(&stored, change).map(|_| ()).map_err(|error| error.to_string());
     // Two positions before, some pieces of a row are in the other half.
     let row = stored.row_numbers()[32];
-    let shifted = again(&|rows, _| rows[..64].rotate_left(2));
+    let shifted = fails(&|rows, _| rows[..64].rotate_left(2));
     assert_eq!(shifted, Err(format!("ClusteredSymmetric matrix: row {row} occurs twice, the second time at 32")));
-    let apart = again(&|rows, _| rows.swap(1, 5));
+    let apart = fails(&|rows, _| rows.swap(1, 5));
     let first = stored.row_numbers()[0];
     assert_eq!(apart, Err(format!("ClusteredSymmetric matrix: row {first} occurs twice, the second time at 2")));
     // A slot of the first position in the column of the second, which is of the same row.
-    let own = again(&|_, columns| columns[0] = columns[0] & !0xFFFF | 1);
+    let own = fails(&|_, columns| columns[0] = columns[0] & !0xFFFF | 1);
     let says = "ClusteredSymmetric matrix: a slot of position 0 is in the column of another piece of its row";
     assert_eq!(own, Err(says.to_owned()));
 }
