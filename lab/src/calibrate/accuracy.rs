@@ -17,8 +17,8 @@ pub(crate) const FEWEST_FORMATS: usize = 10;
 /// One matrix in this number is held out of the calibration.
 const HELD_OUT_ONE_OF: u64 = 3;
 
-/// Number of multiplications planned where formats are tried.
-const PLANNED: u64 = 10_000;
+/// Numbers of multiplications planned where formats are tried.
+const PLANNED: [u64; 2] = [1_000, 10_000];
 
 /// Number of matrices whose loss is listed.
 const TOLD: usize = 10;
@@ -115,7 +115,14 @@ pub(super) fn timed(entry: &Entry) -> impl Iterator<Item = (Format, &Run, f64)> 
     })
 }
 
-/// A rule for choosing a format, and the losses of its choices against the fastest.
+/// Returns the seconds of the conversion from CSR, if the format needs none or they were measured.
+fn converted(format: Format, run: &Run) -> Option<f64> {
+    let is_csr = format.storage() == Format::CSR_SCALAR.storage();
+    run.conversion.as_ref().map(|conversion| conversion.warm).or(is_csr.then_some(0.0))
+}
+
+/// A rule for choosing a format, and the losses of its choices against the fastest, or against the format with the least time
+/// of all products and the conversion.
 struct Rule {
     name: &'static str,
     /// For matrices of the calibration, and for held-out ones: the loss, as a fraction of the best time.
@@ -135,6 +142,8 @@ impl Accuracy {
         let Some(analysis) = &entry.analysis else { return };
         // The choices of the papers' rules may add atomically, ours may not.
         let all: Vec<_> = timed(entry).map(|(format, _, seconds)| (format, seconds)).collect();
+        let conversions: Vec<_> =
+            timed(entry).filter_map(|(format, run, _)| Some((format, converted(format, run)?))).collect();
         let times: Vec<_> = all.iter().copied().filter(|(format, _)| format.reproducible()).collect();
         let seconds = |format: Format| all.iter().find(|(timed, _)| *timed == format).map(|&(_, seconds)| seconds);
         let Some(&(fastest, best)) = times.iter().min_by(|left, right| left.1.total_cmp(&right.1)) else { return };
@@ -148,11 +157,22 @@ impl Accuracy {
         let best_of = |count: usize| {
             choice.possible().take(count).filter_map(|candidate| seconds(candidate.format)).min_by(f64::total_cmp)
         };
-        let selection = Selection { multiplications: Some(PLANNED), ..selection };
-        let planned = choose_with(analysis, machine, calibration, &Outcomes::new(), &selection).ok();
-        let tried = planned.and_then(|mut choice| {
-            choice.try_with(seconds, &selection).ok()?;
-            seconds(choice.format)
+        let conversion = |format: Format| conversions.iter().find(|(other, _)| *other == format).map(|&(_, time)| time);
+        let [thousand, ten_thousand] = PLANNED.map(|count| {
+            let selection = Selection { multiplications: Some(count), ..selection.clone() };
+            let mut choice = choose_with(analysis, machine, calibration, &Outcomes::new(), &selection).ok()?;
+            let tried = choice.try_with(seconds, &selection).ok()?;
+            let multiply = seconds(choice.format)?;
+            let in_all = |format, multiply| Some(count as f64 * multiply + conversion(format)?);
+            let least = times.iter().filter_map(|&(format, multiply)| in_all(format, multiply)).min_by(f64::total_cmp);
+            let trial = |(format, multiply): (Format, Option<f64>)| {
+                // What is chosen is converted once.
+                let converted = if format == choice.format { 0.0 } else { conversion(format)? };
+                Some(converted + choice.trial_seconds(multiply.unwrap_or(0.0)))
+            };
+            let trials: Option<f64> = tried.into_iter().map(trial).sum();
+            let loss = || Some((in_all(choice.format, multiply)? + trials?) / least? - 1.0);
+            Some((multiply, loss()))
         });
         let least_bytes = choice
             .possible()
@@ -166,19 +186,22 @@ impl Accuracy {
         let best_bellpack = bellpacks().filter_map(seconds).min_by(f64::total_cmp);
         let hyb = "hyb-bell-garland".parse().ok().and_then(seconds);
         let unit = crate::measure::UNIT;
-        for (name, taken) in [
-            ("auto", best_of(1)),
-            ("auto, 2 measured", best_of(2)),
-            ("auto, 3 measured", best_of(3)),
-            ("auto for 10,000 multiplications", tried),
-            ("fewest bytes", least_bytes),
-            ("csr-vector", seconds(unit)),
-            ("csr-automatic (Anzt et al. 2020, Algorithm 2)", seconds(analysis.resolve(Format::CSR_AUTOMATIC))),
-            ("hyb-bell-garland (Bell & Garland 2009, §3.5)", hyb),
-            ("bellpack by its model (Choi, Singh & Vuduc 2010, §6)", bellpack),
-            ("bellpack with the best size", best_bellpack),
+        let loss = |taken: Option<f64>| taken.map(|taken| taken / best - 1.0);
+        for (name, loss) in [
+            ("auto", loss(best_of(1))),
+            ("auto, 2 measured", loss(best_of(2))),
+            ("auto, 3 measured", loss(best_of(3))),
+            ("auto for 10,000 multiplications", loss(ten_thousand.map(|(multiply, _)| multiply))),
+            ("auto for 1,000, with conversions and trials", thousand.and_then(|(_, loss)| loss)),
+            ("auto for 10,000, with conversions and trials", ten_thousand.and_then(|(_, loss)| loss)),
+            ("fewest bytes", loss(least_bytes)),
+            ("csr-vector", loss(seconds(unit))),
+            ("csr-automatic (Anzt et al. 2020, Algorithm 2)", loss(seconds(analysis.resolve(Format::CSR_AUTOMATIC)))),
+            ("hyb-bell-garland (Bell & Garland 2009, §3.5)", loss(hyb)),
+            ("bellpack by its model (Choi, Singh & Vuduc 2010, §6)", loss(bellpack)),
+            ("bellpack with the best size", loss(best_bellpack)),
         ] {
-            let Some(taken) = taken else { continue };
+            let Some(loss) = loss else { continue };
             let losses = match self.rules.iter_mut().position(|rule| rule.name == name) {
                 Some(place) => &mut self.rules[place].losses,
                 None => {
@@ -186,7 +209,7 @@ impl Accuracy {
                     &mut self.rules.last_mut().expect("it was just pushed").losses
                 }
             };
-            losses[usize::from(is_held_out(&entry.filename))].push(taken / best - 1.0);
+            losses[usize::from(is_held_out(&entry.filename))].push(loss);
         }
         if let Some(taken) = seconds(choice.format) {
             let (name, precision, format) = (&entry.filename, &entry.env.precision, choice.format);

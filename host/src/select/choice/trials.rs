@@ -34,7 +34,7 @@ const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
 const TRIAL_ON_GPU: f64 = 2.5e-4;
 
 /// A format that was tried, and the time of a multiplication in seconds, unless it failed.
-pub(crate) type Trial = (Format, Option<f64>);
+pub type Trial = (Format, Option<f64>);
 
 impl Choice {
     /// The next format to be measured, after these.
@@ -105,25 +105,35 @@ impl Choice {
         most.filter(|&(profit, _)| profit > 0.0).map(|(_, candidate)| candidate)
     }
 
-    /// The cost of a trial without the conversion, if a multiplication takes this long, in seconds per planned multiplication.
-    fn trial(&self, multiply: f64) -> f64 {
-        let seconds = TRIAL * multiply + if self.has_kernels { TRIAL_ON_GPU } else { 0.0 };
-        per_multiplication(seconds, self.multiplications)
+    /// The cost of a trial in seconds, without the conversion, if a multiplication takes this long.
+    #[doc(hidden)]
+    pub fn trial_seconds(&self, multiply: f64) -> f64 {
+        TRIAL * multiply + if self.has_kernels { TRIAL_ON_GPU } else { 0.0 }
     }
 
-    /// Decides as [`Plan::automatic`](crate::Plan::automatic) does, if its trials give these times.
+    /// The same per planned multiplication.
+    fn trial(&self, multiply: f64) -> f64 {
+        per_multiplication(self.trial_seconds(multiply), self.multiplications)
+    }
+
+    /// Decides as [`Plan::automatic`](crate::Plan::automatic) does, if its trials give these times. Returns what is tried.
     ///
     /// # Errors
     /// When no format can be chosen.
     #[doc(hidden)]
-    pub fn try_with(&mut self, seconds: impl Fn(Format) -> Option<f64>, selection: &Selection) -> Result<(), Error> {
+    pub fn try_with(
+        &mut self,
+        seconds: impl Fn(Format) -> Option<f64>,
+        selection: &Selection,
+    ) -> Result<Vec<Trial>, Error> {
         let mut tried = Vec::new();
         while let Some(format) = self.next_trial(&tried, selection) {
             tried.push((format, seconds(format)));
         }
         let fastest = tried.iter().filter_map(|&(format, seconds)| Some((format, seconds?)));
         let fastest = fastest.min_by(|left, right| left.1.total_cmp(&right.1));
-        self.take(&tried, fastest.map(|(format, _)| format), selection)
+        self.take(&tried, fastest.map(|(format, _)| format), selection)?;
+        Ok(tried)
     }
 
     /// Whether a candidate of another choice for the same matrix may be chosen instead, by prediction, trial or earlier
