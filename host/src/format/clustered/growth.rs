@@ -278,8 +278,16 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         parts.part_begins.push((positions / ROWS) as u32);
         reserve(&mut parts.column_begins, 1)?;
         parts.column_begins.push(parts.column_numbers.len() as u64);
-        reserve(border, queue.len() - self.looked_at)?;
-        border.extend_from_slice(&queue[self.looked_at..]);
+        let is_free = |row: &u32| self.growth.queued[*row as usize].load(Relaxed) != TAKEN;
+        let near = queue[self.looked_at..].iter().copied().filter(is_free);
+        if border.capacity() - border.len() < near.clone().count() {
+            // Rows that were passed or taken need not stay.
+            border.drain(..self.passed);
+            self.passed = 0;
+            border.retain(is_free);
+            reserve(border, near.clone().count())?;
+        }
+        border.extend(near);
         queue.clear();
         self.columns.clear();
         (self.looked_at, self.positions, self.own, self.entries) = (0, 0, 0, 0);

@@ -127,17 +127,22 @@ impl Parts {
             parts.column_numbers.iter_mut().for_each(|column| *column = used[*column as usize]);
             return Ok(parts);
         }
+        let limits = Limits::new(matrix, size, value_bytes, kept);
+        let grown = Self::grown(matrix, limits)?;
+        Self::joined(grown, matrix, limits)
+    }
+
+    /// Grows the parts of each territory.
+    fn grown<T: Scalar>(matrix: &Csr<T>, limits: Limits) -> Result<Vec<Result<Self, Error>>, Error> {
         let is_square = matrix.rows() == matrix.columns();
         // The neighbours of a row in a square matrix are mostly the rows with the same numbers as its columns.
         let transposed = if is_square { None } else { Some(matrix.transposed()?) };
-        let limits = Limits::new(matrix, size, value_bytes, kept);
         let territories = Territories::new(matrix, transposed.as_ref(), matrix.nnz() / limits.entries)?;
         let growth = Growth::new(matrix, transposed.as_ref(), &territories)?;
-        let grown = parallel::map(territories.count(), 1, &|territory| {
+        parallel::map(territories.count(), 1, &|territory| {
             let share = territories.share(territory);
             growth.parts(territory, share.map_or(limits, |(entries, parts)| limits.shared(entries, parts)))
-        })?;
-        Self::joined(grown, matrix, limits)
+        })
     }
 
     /// Grows some parts of a square matrix, each from one of these rows, as if it were the first; if the first part has
