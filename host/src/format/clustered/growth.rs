@@ -280,12 +280,13 @@ impl<'a, 'm, T: Scalar> Front<'a, 'm, T> {
         parts.column_begins.push(parts.column_numbers.len() as u64);
         let is_free = |row: &u32| self.growth.queued[*row as usize].load(Relaxed) != TAKEN;
         let near = queue[self.looked_at..].iter().copied().filter(is_free);
-        if border.capacity() - border.len() < near.clone().count() {
+        let more = near.clone().count();
+        if border.capacity() - border.len() < more {
             // Rows that were passed or taken need not stay.
             border.drain(..self.passed);
             self.passed = 0;
             border.retain(is_free);
-            reserve(border, near.clone().count())?;
+            reserve(border, more)?;
         }
         border.extend(near);
         queue.clear();

@@ -28,7 +28,7 @@ impl Numbers {
 #[derive(Default)]
 pub(super) struct Inside {
     /// Number of these of all rows before each row, then of all rows.
-    pub begins: Vec<usize>,
+    begins: Vec<usize>,
     /// Row whose column it is.
     pub others: Vec<u16>,
     /// Its index in its row of the matrix.

@@ -130,16 +130,15 @@ impl NewOrder {
         let mut new_numbers = zeros::<u32>(widths.len())?;
         let mut warp_begins = zeros::<u32>(WARPS * (part_begins.len() - 1) + 1)?;
         let mut slice_begins = zeros::<u64>(widths.len() + 1)?;
-        for (part, slices) in part_begins.windows(2).enumerate() {
-            let (first, end) = (slices[0] as usize, slices[1] as usize);
+        for (part, ends) in part_begins.windows(2).enumerate() {
+            let (first, end) = (ends[0] as usize, ends[1] as usize);
             let mut next = [0; WARPS];
             warps[first..end].iter().for_each(|&warp| next[warp as usize] += 1);
             warp_begins[part * WARPS..][..WARPS].copy_from_slice(&next);
             begins(&mut next);
             // Those without entries come last, and no slice of their warp after them.
-            for slice in
-                (first..end).filter(|&slice| widths[slice] > 0).chain((first..end).filter(|&slice| widths[slice] == 0))
-            {
+            let slices = |are_empty: bool| (first..end).filter(move |&slice| (widths[slice] == 0) == are_empty);
+            for slice in slices(false).chain(slices(true)) {
                 let next = &mut next[warps[slice] as usize];
                 new_numbers[slice] = *next;
                 slice_begins[first + *next as usize] = widths[slice].into();
