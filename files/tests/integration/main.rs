@@ -7,6 +7,7 @@ mod common;
 mod complex;
 mod container;
 mod container_formats;
+mod container_rules;
 mod gzip;
 mod matrix_market;
 mod matrix_market_files;
