@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use host::Format;
 use host::executor::ExecutorName;
-use host::select::{Calibration, Machine, Outcomes, Selection, choose_with};
+use host::select::{Calibration, Choice, Machine, Outcomes, Selection, choose_with};
 
 use super::blocked::{BENCHMARK_FAMILY, Blocked, BlockedCheck, Models};
 use super::{Measurement, fit};
@@ -121,6 +121,53 @@ fn converted(format: Format, run: &Run) -> Option<f64> {
     run.conversion.as_ref().map(|conversion| conversion.warm).or(is_csr.then_some(0.0))
 }
 
+/// Measured times of the formats for one matrix.
+struct Measured(Vec<Own>);
+
+/// One of our own formats.
+struct Own {
+    format: Format,
+    /// Seconds of a multiplication.
+    multiply: f64,
+    /// Seconds of the conversion from CSR.
+    conversion: Option<f64>,
+}
+
+impl Measured {
+    fn of(entry: &Entry) -> Self {
+        let own = |(format, run, multiply)| Own { format, multiply, conversion: converted(format, run) };
+        Self(timed(entry).map(own).collect())
+    }
+
+    fn find(&self, format: Format) -> Option<&Own> {
+        self.0.iter().find(|own| own.format == format)
+    }
+
+    /// Returns the seconds of a multiplication.
+    fn multiply(&self, format: Format) -> Option<f64> {
+        self.find(format).map(|own| own.multiply)
+    }
+
+    /// Returns the formats that give the same bits every time: ours may not add atomically, those of the papers' rules may.
+    fn reproducible(&self) -> impl Iterator<Item = &Own> {
+        self.0.iter().filter(|own| own.format.reproducible())
+    }
+
+    /// Returns the loss of a choice that tried these formats against the least time, for `count` products, the conversion,
+    /// and all trials with theirs.
+    fn loss_in_all(&self, choice: &Choice, tried: &[(Format, Option<f64>)], count: u64) -> Option<f64> {
+        let in_all = |own: &Own| Some(count as f64 * own.multiply + own.conversion?);
+        let least = self.reproducible().filter_map(in_all).min_by(f64::total_cmp)?;
+        let trial = |&(format, multiply): &(Format, Option<f64>)| {
+            // What is chosen is converted once.
+            let converted = if format == choice.format { 0.0 } else { self.find(format)?.conversion? };
+            Some(converted + choice.trial_seconds(multiply.unwrap_or(0.0)))
+        };
+        let trials: f64 = tried.iter().map(trial).sum::<Option<f64>>()?;
+        Some((in_all(self.find(choice.format)?)? + trials) / least - 1.0)
+    }
+}
+
 /// A rule for choosing a format, and the losses of its choices against the fastest, or against the format with the least time
 /// of all products and the conversion.
 struct Rule {
@@ -140,12 +187,9 @@ pub struct Accuracy {
 impl Accuracy {
     fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration, blocked: &Models<'_>) {
         let Some(analysis) = &entry.analysis else { return };
-        // The choices of the papers' rules may add atomically, ours may not.
-        let all: Vec<_> = timed(entry).map(|(format, _, seconds)| (format, seconds)).collect();
-        let conversions: Vec<_> =
-            timed(entry).filter_map(|(format, run, _)| Some((format, converted(format, run)?))).collect();
-        let times: Vec<_> = all.iter().copied().filter(|(format, _)| format.reproducible()).collect();
-        let seconds = |format: Format| all.iter().find(|(timed, _)| *timed == format).map(|&(_, seconds)| seconds);
+        let measured = Measured::of(entry);
+        let seconds = |format: Format| measured.multiply(format);
+        let times: Vec<_> = measured.reproducible().map(|own| (own.format, own.multiply)).collect();
         let Some(&(fastest, best)) = times.iter().min_by(|left, right| left.1.total_cmp(&right.1)) else { return };
         if times.len() < FEWEST_FORMATS {
             return;
@@ -157,22 +201,11 @@ impl Accuracy {
         let best_of = |count: usize| {
             choice.possible().take(count).filter_map(|candidate| seconds(candidate.format)).min_by(f64::total_cmp)
         };
-        let conversion = |format: Format| conversions.iter().find(|(other, _)| *other == format).map(|&(_, time)| time);
         let [thousand, ten_thousand] = PLANNED.map(|count| {
             let selection = Selection { multiplications: Some(count), ..selection.clone() };
             let mut choice = choose_with(analysis, machine, calibration, &Outcomes::new(), &selection).ok()?;
             let tried = choice.try_with(seconds, &selection).ok()?;
-            let multiply = seconds(choice.format)?;
-            let in_all = |format, multiply| Some(count as f64 * multiply + conversion(format)?);
-            let least = times.iter().filter_map(|&(format, multiply)| in_all(format, multiply)).min_by(f64::total_cmp);
-            let trial = |(format, multiply): (Format, Option<f64>)| {
-                // What is chosen is converted once.
-                let converted = if format == choice.format { 0.0 } else { conversion(format)? };
-                Some(converted + choice.trial_seconds(multiply.unwrap_or(0.0)))
-            };
-            let trials: Option<f64> = tried.into_iter().map(trial).sum();
-            let loss = || Some((in_all(choice.format, multiply)? + trials?) / least? - 1.0);
-            Some((multiply, loss()))
+            Some((seconds(choice.format)?, measured.loss_in_all(&choice, &tried, count)))
         });
         let least_bytes = choice
             .possible()
