@@ -149,9 +149,9 @@ impl<T: Scalar> ClusteredSymmetric<T> {
     ///
     /// # Errors
     /// When the length of an array contradicts the others or the shape, a row is missing or has positions that are not
-    /// adjacent in the same half of a slice, a column is not below `columns`, a slot has a column outside its part, a position without a row has an entry, two entries of
-    /// a step that stand for two are in the same column, an entry on the diagonal is in the column of another position of its
-    /// row, or padding has a value.
+    /// adjacent in the same half of a slice, a column is not below `columns`, a slot has a column outside its part, a
+    /// position without a row has an entry, two entries of a step that stand for two are in the same column, an entry on
+    /// the diagonal is in the column of another position of its row, or padding has a value.
     #[allow(clippy::too_many_arguments, reason = "they are the arrays")]
     pub fn try_new(
         rows: usize,
