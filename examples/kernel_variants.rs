@@ -181,7 +181,11 @@ fn compare<T: Real + Number>(
     let x: Vec<T> = random_vector(matrix.columns(), 1)?;
     let exact = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
     let (_, first) = &executors[0];
-    let mut chill = first.chill()?.ok_or("the GPU has no way to clear its caches")?;
+    // Each executor has a stream, in which its products follow the kernel that clears the caches at once.
+    let mut chills = Vec::new();
+    for (_, executor) in executors {
+        chills.push(executor.chill()?.ok_or("the GPU has no way to clear its caches")?);
+    }
     let csr = matrix.clone().upload(first)?;
     let peers = first.peers::<T>(ValueStorage::Full).present;
     for &format in &arguments.format {
@@ -215,9 +219,9 @@ fn compare<T: Real + Number>(
         let cold = first.device().cache_bytes.is_some_and(|cache| bytes < TIMES_CACHE * cache);
         for round in 0..WARM_UPS + arguments.rounds {
             for candidate in &mut candidates {
-                if cold {
-                    chill()?;
-                    first.synchronize()?;
+                let chill = executors.iter().position(|(_, executor)| std::ptr::eq(executor, candidate.executor));
+                if let (true, Some(place)) = (cold, chill) {
+                    chills[place]()?;
                 }
                 let time = candidate.time()?;
                 if round >= WARM_UPS {

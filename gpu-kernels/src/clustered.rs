@@ -10,6 +10,7 @@ use cuda_std::thread::{block_dim_x, block_idx_x, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
+use crate::ahead::request;
 use crate::vector::update;
 
 /// Rows of a slice.
@@ -62,9 +63,15 @@ pub unsafe fn clustered<V: Stored<T>, T: GpuScalar>(
 ) {
     let part = block_idx_x();
     let elements = dynamic::<T>(0);
+    let [first, last] = [part_begins.load(part), part_begins.load(part + 1)];
     let column_begin = column_begins.load(part);
     let count = (column_begins.load(part + 1) - column_begin) as u32;
     let column = |place: u32| column_numbers.load_streaming(column_begin + u64::from(place));
+    let begin = slice_begins.load(first);
+    // What the slices need is on its way while x is gathered.
+    let slices = last - first;
+    request(slice_begins, first.into(), slices + 1);
+    request(row_numbers, (first * SLICE_ROWS).into(), slices * SLICE_ROWS);
     gather(count, column, |column| x.load(column), elements);
     // The block's x leaves the L1 cache too small for the table.
     let held_table = dynamic::<T>(count * size_of::<T>() as u32);
@@ -74,8 +81,6 @@ pub unsafe fn clustered<V: Stored<T>, T: GpuScalar>(
         entry += block_dim_x();
     }
     sync_threads();
-    let [first, last] = [part_begins.load(part), part_begins.load(part + 1)];
-    let begin = slice_begins.load(first);
     let part = Part {
         slices: Slices { first, last, begin, begins: slice_begins },
         places: Places { begin, local_columns, values, elements, table: held_table },

@@ -5,6 +5,7 @@ use cuda_std::warp::{WARP_LANES, lane_id};
 use cuda_std::{Elements, Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::Offset;
+use crate::ahead::request_share;
 use crate::reduction::sum_over_lanes;
 use crate::values::Values;
 use crate::vector::update;
@@ -94,7 +95,8 @@ pub unsafe fn csr_scalar<V: Stored<T>, T: GpuScalar, O: Offset>(
 /// the paper's vector kernel.
 ///
 /// # Safety
-/// As for [`csr_scalar`], and blocks are made of whole warps.
+/// As for [`csr_scalar`]; blocks are made of whole warps, and together request at most the entries and elements of x
+/// that there are.
 #[kernel((V, T): stored, O: [u32, u64], LANES: [2, 4, 8, 16, 32])]
 pub unsafe fn csr_vector<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32>(
     /// Number of rows.
@@ -115,7 +117,14 @@ pub unsafe fn csr_vector<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32
     beta: T,
     /// The result.
     y: GlobalMut<T>,
+    /// Entries that each block requests ahead.
+    entries_ahead: u32,
+    /// Elements of x that each block requests ahead.
+    elements_ahead: u32,
 ) {
+    request_share(column_indices, entries_ahead);
+    request_share(values, entries_ahead);
+    request_share(x, elements_ahead);
     let values = Values { stored: values, table };
     multiply_by_lanes::<V, T, O, LANES>(rows, row_offsets, column_indices, values, x, |row, sum| {
         update(y, row, alpha, sum, beta);

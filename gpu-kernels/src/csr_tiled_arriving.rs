@@ -13,6 +13,7 @@ use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_vote_any};
 use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::Offset;
+use crate::ahead::request_share;
 use crate::csr_tiled::{Range, Rows, THREAD_ENTRIES, add_up, products, sum_over_block};
 use crate::reduction::sum_over_lanes;
 use crate::search::first_in_range;
@@ -153,7 +154,8 @@ pub unsafe fn csr_tiles<O: Offset>(
 /// for each column, `y` one for each row; `begins` is that of [`csr_tiles`] for tiles of `tile_items`, at most
 /// [`most_items`], and [`most_taken`]; `pieces` has two elements for each tile; `arrivals` has one, 0 before and after;
 /// there is a block for each tile, of at least two whole warps, with
-/// [`shared_bytes`](crate::csr_tiled::shared_bytes).
+/// [`shared_bytes`](crate::csr_tiled::shared_bytes); together, blocks request at most the entries, elements of x and
+/// offsets that there are.
 #[kernel((V, T): stored, O: [u32, u64])]
 pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     /// Where each row begins; rows + 1 offsets.
@@ -180,7 +182,17 @@ pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     pieces: GlobalMut<T>,
     /// For the row that begins in a tile and continues in others, the number of tiles that have stored their parts.
     arrivals: GlobalMut<u32>,
+    /// Entries that each block requests ahead.
+    entries_ahead: u32,
+    /// Elements of x that each block requests ahead.
+    elements_ahead: u32,
+    /// Row offsets that each block requests ahead.
+    rows_ahead: u32,
 ) {
+    request_share(column_indices, entries_ahead);
+    request_share(values, entries_ahead);
+    request_share(x, elements_ahead);
+    request_share(row_offsets, rows_ahead);
     let tile = block_idx_x();
     let (begin, end) = (Begin::load(begins, tile), Begin::load(begins, tile + 1));
     let tile_items = u64::from(tile_items);

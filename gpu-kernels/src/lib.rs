@@ -10,6 +10,7 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 
 pub mod absent;
+mod ahead;
 pub mod bcsr;
 pub mod bellpack;
 pub mod block;

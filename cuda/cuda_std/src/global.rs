@@ -310,6 +310,18 @@ impl<T: Scalar> Global<T> {
         unsafe { T::read_streaming(self.address.add(index.widen() as usize)) }
     }
 
+    /// Requests the line of L2 with the element at `index`, without waiting for it.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn prefetch(self, index: impl Index) {
+        self.check(index.widen(), 1);
+        // SAFETY: the index is inside the array, by the caller's promise.
+        unsafe { backend::prefetch(self.address.add(index.widen() as usize).cast()) }
+    }
+
     /// Returns the elements at `index` and `index + 1`. Up to 16 bytes are one access, bypassing the L1 cache; more are
     /// several through it, so that no sector is requested twice.
     ///

@@ -357,3 +357,9 @@ pub(crate) fn nanoseconds() -> u64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
 }
+
+/// The emulator has no caches.
+///
+/// # Safety
+/// As on a GPU.
+pub(crate) unsafe fn prefetch(_address: *const u8) {}

@@ -195,6 +195,16 @@ pub(crate) fn square_root(value: f64) -> f64 {
     unsafe { intrinsic_square_root(value) }
 }
 
+/// Requests the line of L2 with an address, without waiting for it.
+///
+/// # Safety
+/// The address is in global memory.
+#[inline(always)]
+pub(crate) unsafe fn prefetch(address: *const u8) {
+    // SAFETY: the instruction reads no element, and writes nothing.
+    unsafe { asm!("prefetch.global.L2 [{}];", in(reg64) address, options(nostack, preserves_flags)) };
+}
+
 // The loads read what no one writes while the kernel runs, so they are `pure` and `nomem`: the compiler may batch them
 // ahead of their use. Generic and global addresses are the same numbers on every GPU so far.
 macro_rules! reads {

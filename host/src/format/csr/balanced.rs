@@ -6,6 +6,7 @@ use gpu_kernels::csr_merge_path::{self, CsrMergePath};
 use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled};
 use gpu_kernels::csr_tiled_arriving::{self, CsrTiledArriving, CsrTiles};
 
+use super::ahead::Ahead;
 use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::Error;
 use crate::format::Csr;
@@ -186,6 +187,8 @@ fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
         });
         launches.push(Launch { grid: device.grid_of(tiles.count + 1), call });
     }
+    let grid = grid_of_tiles::<T>(&tiles, threads_per_block);
+    let ahead = Ahead::new::<V, T, M>(matrix, grid, device);
     let call = with_offsets!(matrix, offsets => CsrTiledArriving {
         row_offsets: offsets.global(),
         column_indices: matrix.column_indices().global(),
@@ -199,8 +202,11 @@ fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
         begins: tile_room.begins,
         pieces: tile_room.pieces,
         arrivals: tile_room.arrivals,
+        entries_ahead: ahead.entries,
+        elements_ahead: ahead.elements,
+        rows_ahead: ahead.rows,
     });
-    launches.push(Launch { grid: grid_of_tiles::<T>(&tiles, threads_per_block), call });
+    launches.push(Launch { grid, call });
     Ok(launches)
 }
 

@@ -1,5 +1,6 @@
 //! Compressed sparse rows (Bell & Garland 2009, §3.3).
 
+mod ahead;
 pub(crate) mod balanced;
 mod costs;
 #[allow(unsafe_code, reason = "each use says why it holds")]

@@ -5,6 +5,7 @@ use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::csr::{CsrScalar, CsrVector};
 
+use super::ahead::Ahead;
 use super::cpu;
 use super::lanes::Lanes;
 use crate::device::Device;
@@ -43,29 +44,44 @@ pub(crate) fn vector<V: StoredAs<T>, T: Scalar, M: Memory>(
     fn kernel<V: StoredAs<T>, T: Scalar, O: Offset, const LANES: u32>(
         row_offsets: Global<O>,
         arguments: Arguments<V, T>,
+        ahead: Ahead,
     ) -> Call {
         let Arguments { rows, column_indices, values: Values { stored: values, table }, alpha, x, beta, y } = arguments;
-        Call::new(CsrVector::<V, T, O, LANES> { rows, row_offsets, column_indices, values, table, alpha, x, beta, y })
+        Call::new(CsrVector::<V, T, O, LANES> {
+            rows,
+            row_offsets,
+            column_indices,
+            values,
+            table,
+            alpha,
+            x,
+            beta,
+            y,
+            entries_ahead: ahead.entries,
+            elements_ahead: ahead.elements,
+        })
     }
     fn with_lanes<V: StoredAs<T>, T: Scalar, O: Offset>(
         lanes: u32,
         offsets: Global<O>,
         arguments: Arguments<V, T>,
+        ahead: Ahead,
     ) -> Call {
         match lanes {
-            2 => kernel::<V, T, O, 2>(offsets, arguments),
-            4 => kernel::<V, T, O, 4>(offsets, arguments),
-            8 => kernel::<V, T, O, 8>(offsets, arguments),
-            16 => kernel::<V, T, O, 16>(offsets, arguments),
-            _ => kernel::<V, T, O, 32>(offsets, arguments),
+            2 => kernel::<V, T, O, 2>(offsets, arguments, ahead),
+            4 => kernel::<V, T, O, 4>(offsets, arguments, ahead),
+            8 => kernel::<V, T, O, 8>(offsets, arguments, ahead),
+            16 => kernel::<V, T, O, 16>(offsets, arguments, ahead),
+            _ => kernel::<V, T, O, 32>(offsets, arguments, ahead),
         }
     }
     let lanes = lanes.for_matrix(matrix.rows(), matrix.nnz());
     let grid = device.uneven_grid(matrix.rows() as u64 * u64::from(lanes));
     let arguments = Arguments::new(matrix, values, vectors);
+    let ahead = Ahead::new::<V, T, M>(matrix, grid, device);
     let call = match matrix.row_offsets() {
-        Offsets::Narrow(offsets) => with_lanes(lanes, offsets.global(), arguments),
-        Offsets::Wide(offsets) => with_lanes(lanes, offsets.global(), arguments),
+        Offsets::Narrow(offsets) => with_lanes(lanes, offsets.global(), arguments, ahead),
+        Offsets::Wide(offsets) => with_lanes(lanes, offsets.global(), arguments, ahead),
     };
     Launch { grid, call }
 }
