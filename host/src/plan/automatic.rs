@@ -193,9 +193,12 @@ const FEW_REPETITIONS: usize = 3;
 /// Multiple of the fastest format's time from which another one is clearly slower.
 const CLEARLY_SLOWER: f64 = 1.1;
 
-/// Bytes copied before each timed multiplication on a GPU. That takes longer than queueing the multiplication, whose time
-/// is then its own: for small matrices, the wait for the host is about as long, and varies.
-const COPIED_AHEAD: usize = 1 << 23;
+/// Minimum number of bytes copied before each timed multiplication on a GPU. That takes longer than queueing the
+/// multiplication, whose time is then its own: for small matrices, the wait for the host is about as long, and varies.
+///
+/// As many bytes as the caches hold are copied: predictions are for caches that hold nothing of the matrix, and times of the
+/// formats that were tried are compared with predictions for the others.
+const LEAST_COPIED_AHEAD: u64 = 1 << 23;
 
 /// All bytes of the elements that a trial multiplies: not zeros, with which a GPU's arithmetic uses less power, and its clocks
 /// rise. As an element of any type, they are a number below 1.
@@ -212,8 +215,10 @@ struct Arrays<T: Scalar, E: Executor> {
 impl<T: Scalar, E: Executor> Arrays<T, E> {
     fn new(executor: &E, rows: usize, columns: usize) -> Result<Self, Error> {
         let (x, y) = (executor.filled(columns, BYTE)?, executor.zeros(rows)?);
-        let queues = executor.device().has_kernels() && executor.times_tell();
-        let copied = || executor.filled(COPIED_AHEAD, BYTE).ok();
+        let device = executor.device();
+        let queues = device.has_kernels() && executor.times_tell();
+        let bytes = device.cache_bytes.unwrap_or(0).max(LEAST_COPIED_AHEAD) as usize;
+        let copied = || executor.filled(bytes, BYTE).ok();
         let ahead = if queues { copied().zip(copied()).map(|(from, to)| [from, to]) } else { None };
         Ok(Self { x, y, ahead })
     }
