@@ -50,7 +50,8 @@ impl Tuning {
 
     /// Blocks of `threads_per_block` threads, and grids of at most `waves` times as many threads as the device holds at
     /// a time; in larger jobs, each thread takes several steps. Kernels that run faster in successive blocks have at
-    /// least 16 waves; [`persistent`](Self::persistent) makes no difference between kernels. A large `waves` gives each
+    /// least 16 waves, and those that run faster in small blocks half as many threads in each;
+    /// [`persistent`](Self::persistent) makes no difference between kernels. A large `waves` gives each
     /// thread one row.
     ///
     /// # Errors
@@ -138,6 +139,21 @@ impl Device {
         u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor)
     }
 
+    /// Threads of a block for kernels that run faster in small blocks, half as many as the tuning has: a multiprocessor
+    /// starts a block when another has ended, and fewer warps wait for the slowest of theirs.
+    pub(crate) fn small_block(&self) -> u32 {
+        match self.tuning.persistent {
+            true => self.tuning.threads_per_block,
+            false => (self.tuning.threads_per_block / 2).next_multiple_of(WARP_LANES as u32),
+        }
+    }
+
+    /// Threads of a block for kernels with one thread per row, which run faster in [small blocks](Self::small_block) if
+    /// there are few rows.
+    pub(crate) fn block_for_rows(&self, rows: usize) -> u32 {
+        if self.has_few_rows(rows) { self.small_block() } else { self.tuning.threads_per_block }
+    }
+
     /// Whether rows are so few that one thread per row keeps the memory busy only with many entries in flight, and that the
     /// cost of a launch matters. On an H200, 16 entries in flight instead of 4 take 0.5 to 0.97 of the time up to this
     /// limit, and 1.0 to 1.2 from twice as many rows on.
@@ -215,6 +231,9 @@ mod tests {
         assert_eq!(blocks(tuning), [80, 16 * 80]);
         assert_eq!(blocks(tuning.persistent()), [80, 80]);
         assert_eq!(blocks(Tuning::new(256, 3).unwrap().persistent()), [240, 240]);
+        let small = |tuning| device(tuning).small_block();
+        assert_eq!([tuning, tuning.persistent()].map(small), [128, 256]);
+        assert_eq!([32, 96, 1024].map(|threads| small(Tuning::new(threads, 1).unwrap())), [32, 64, 512]);
     }
 
     /// There is a block wherever there is work, and never more threads than an index can count.

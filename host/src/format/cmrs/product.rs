@@ -19,9 +19,9 @@ const ALIGNED_FROM_MEAN: usize = 32;
 pub(crate) const STRIPS_AT_ONCE: usize = 64;
 
 /// Returns a grid for work of unequal length, with a warp per piece and `bytes_per_warp` bytes of shared memory per
-/// warp: blocks have the usual size, or the largest that [`ALWAYS_SHARED_BYTES`] allows.
+/// warp: blocks are small, or the largest that [`ALWAYS_SHARED_BYTES`] allows.
 pub(crate) fn grid_of_warps(device: &Device, work: usize, bytes_per_warp: usize) -> Grid {
-    let usual = device.tuning.threads_per_block() as usize / WARP_LANES;
+    let usual = device.small_block() as usize / WARP_LANES;
     let warps = usual.min(ALWAYS_SHARED_BYTES as usize / bytes_per_warp);
     let grid = device.uneven_grid_of_blocks((work * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
     Grid { shared_bytes: (warps * bytes_per_warp) as u32, ..grid }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn blocks_fit_the_shared_memory() {
         for (threads_per_block, height, width, expected) in
-            [(256, 16, 8, 256), (1024, 16, 8, 384), (1024, 16, 4, 768), (1024, 8, 4, 1024), (32, 16, 8, 32)]
+            [(256, 16, 8, 128), (1024, 16, 8, 384), (1024, 16, 4, 512), (1024, 32, 4, 384), (32, 16, 8, 32)]
         {
             let grid = grid_of_warps(&device(threads_per_block), 1_000_000, height * 32 * width);
             assert_eq!(grid.threads_per_block, expected);
@@ -111,6 +111,6 @@ mod tests {
             assert_eq!(grid.blocks, (16 * 2048u32 * 100).div_ceil(expected));
         }
         assert_eq!(grid_of_warps(&device(256), 0, 1024).blocks, 0);
-        assert_eq!(grid_of_warps(&device(256), 9, 1024).blocks, 2);
+        assert_eq!(grid_of_warps(&device(256), 9, 1024).blocks, 3);
     }
 }

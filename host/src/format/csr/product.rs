@@ -25,7 +25,7 @@ pub(crate) fn scalar<V: StoredAs<T>, T: Scalar, M: Memory>(
         let Arguments { rows, column_indices, values: Values { stored: values, table }, alpha, x, beta, y } = arguments;
         Call::new(CsrScalar { rows, row_offsets, column_indices, values, table, alpha, x, beta, y })
     }
-    let grid = device.uneven_grid(matrix.rows() as u64);
+    let grid = device.uneven_grid_of_blocks(matrix.rows() as u64, device.small_block());
     let arguments = Arguments::new(matrix, values, vectors);
     let call = match matrix.row_offsets() {
         Offsets::Narrow(offsets) => kernel(offsets.global(), arguments),
@@ -76,7 +76,7 @@ pub(crate) fn vector<V: StoredAs<T>, T: Scalar, M: Memory>(
         }
     }
     let lanes = lanes.for_matrix(matrix.rows(), matrix.nnz());
-    let grid = device.uneven_grid(matrix.rows() as u64 * u64::from(lanes));
+    let grid = device.uneven_grid_of_blocks(matrix.rows() as u64 * u64::from(lanes), device.small_block());
     let arguments = Arguments::new(matrix, values, vectors);
     let ahead = Ahead::new::<V, T, M>(matrix, grid, device);
     let call = match matrix.row_offsets() {

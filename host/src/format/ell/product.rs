@@ -34,7 +34,7 @@ pub(crate) fn ell<V: StoredAs<T>, T: Scalar, M: Memory>(
     let call = with_batches!(matrix.rows(), device, BATCHES => {
         Call::new(ell::Ell::<V, T, BATCHES> { rows, stride, width, column_indices, values, table, alpha, x, beta, y })
     });
-    Launch { grid: device.grid(matrix.rows() as u64), call }
+    Launch { grid: device.grid_of_blocks(matrix.rows() as u64, device.block_for_rows(matrix.rows())), call }
 }
 
 /// Makes the same kernel for the number of batches of slots that suits the number of rows.

@@ -32,6 +32,7 @@ pub(crate) fn sell_p<V: StoredAs<T>, T: Scalar, M: Memory>(
     let Values { stored: values, table } = values;
     let Vectors { alpha, x, beta, y } = vectors;
     let work = matrix.rows() as u64;
+    let threads_per_block = device.block_for_rows(matrix.rows());
     let (grid, call): (_, Call) = if matrix.row_indices().is_empty() {
         let call = with_batches!(matrix.rows(), device, BATCHES => Call::new(sell_p::SellP::<V, T, BATCHES> {
             rows,
@@ -45,7 +46,7 @@ pub(crate) fn sell_p<V: StoredAs<T>, T: Scalar, M: Memory>(
             beta,
             y,
         }));
-        (device.grid(work), call)
+        (device.grid_of_blocks(work, threads_per_block), call)
     } else {
         let row_indices = matrix.row_indices().global();
         let call = with_batches!(matrix.rows(), device, BATCHES => Call::new(SellPSorted::<V, T, BATCHES> {
@@ -62,7 +63,7 @@ pub(crate) fn sell_p<V: StoredAs<T>, T: Scalar, M: Memory>(
             y,
         }));
         // Within a window of rows, the first slices have more work than the last.
-        (device.uneven_grid(work), call)
+        (device.uneven_grid_of_blocks(work, threads_per_block), call)
     };
     Launch { grid, call }
 }
