@@ -71,7 +71,7 @@ pub unsafe fn clustered<V: Stored<T>, T: GpuScalar>(
     // What the slices need is on its way while x is gathered.
     let slices = last - first;
     request(slice_begins, first.into(), slices + 1);
-    request(row_numbers, (first * SLICE_ROWS).into(), slices * SLICE_ROWS);
+    request(row_numbers, u64::from(first) * u64::from(SLICE_ROWS), slices * SLICE_ROWS);
     gather(count, column, |column| x.load(column), elements);
     // The block's x leaves the L1 cache too small for the table.
     let held_table = dynamic::<T>(count * size_of::<T>() as u32);
