@@ -29,12 +29,12 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         Self::from_choice(executor, matrix, &analysis, choice, selection)
     }
 
-    /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
-    /// it. [`explain`](Self::explain) gives the reasons. The choice takes about as long as two multiplications in CSR on the
-    /// CPU, while the matrix is copied to a GPU. If formats are [measured](Selection::measure), their conversions and some
-    /// multiplications in each follow, with the matrix in CSR, twice, and in two of them in memory at a time, and on a GPU twice
-    /// as many bytes as its caches hold: the fastest so far is kept. Another format may be chosen the next time, whose sums are rounded differently; outcomes are kept in the
-    /// [`store`](Selection::store), if there is one.
+    /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts it.
+    /// [`explain`](Self::explain) gives the reasons. The choice takes about as long as two multiplications in CSR on the CPU,
+    /// while the matrix is copied to a GPU. If formats are [measured](Selection::measure), their conversions and some
+    /// multiplications in each follow, with the matrix in CSR, twice, and in two of them in memory at a time, and on a GPU
+    /// twice as many bytes as its caches hold: the fastest so far is kept. Another format may be chosen the next time, whose
+    /// sums are rounded differently; outcomes are kept in the [`store`](Selection::store), if there is one.
     ///
     /// If [transposed products](Selection::transposed) must be reproducible, the transpose is stored in addition to the
     /// matrix, in a format chosen for it:
