@@ -92,9 +92,9 @@ impl Choice {
             let price = candidate.share(self.multiplications) + self.trial(predicted);
             least * expected_gain((predicted / least).ln(), deviation) - price
         };
-        // Of formats with bitwise equal predictions, such as HYB with all entries in the same part, one is enough.
+        // Of formats with bitwise equal predictions, such as ELL and HYB with all entries in its ELL part, one is enough.
         let alike = |left: &Candidate, right: &Candidate| {
-            (left.multiply, left.convert, left.traffic.stored) == (right.multiply, right.convert, right.traffic.stored)
+            (left.multiply, left.traffic.stored) == (right.multiply, right.traffic.stored)
         };
         let is_new = |candidate: &&Candidate| {
             let before = |other: &Candidate| other.measured.is_some() || has(tried, other.format);
@@ -254,7 +254,10 @@ mod tests {
 
     /// The formats tried for this number of multiplications, if each takes `slower` times its prediction.
     fn tried(multiplications: u64, of: &[(Format, f64)], slower: impl Fn(Format) -> f64) -> Vec<Format> {
-        let choice = choice(multiplications, of);
+        tried_of(&choice(multiplications, of), slower)
+    }
+
+    fn tried_of(choice: &Choice, slower: impl Fn(Format) -> f64) -> Vec<Format> {
         let mut tried = Vec::new();
         while let Some(format) = choice.next_trial(&tried, &Selection::default()) {
             let candidate = choice.candidates.iter().find(|candidate| candidate.format == format).unwrap();
@@ -279,6 +282,9 @@ mod tests {
         // Nor is one tried twice under two names.
         let twice = [times[0], ("cmrs-8".parse().unwrap(), 10.0), times[1]];
         assert_eq!(tried(10_000, &twice, |_| 1.0), [best, near]);
+        let mut with_two_conversions = choice(10_000, &twice);
+        with_two_conversions.candidates[1].convert *= 2.0;
+        assert_eq!(tried_of(&with_two_conversions, |_| 1.0), [best, near]);
     }
 
     #[test]
