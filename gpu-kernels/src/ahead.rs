@@ -16,7 +16,9 @@ const LINE_BYTES: u32 = 128;
 /// The array has these elements.
 #[inline(always)]
 pub(crate) unsafe fn request<T: Scalar>(array: Global<T>, begin: u64, length: u32) {
-    let place = thread_idx_x() * (LINE_BYTES / size_of::<T>() as u32);
+    // Values that are all the same take no bytes.
+    let Some(line) = LINE_BYTES.checked_div(size_of::<T>() as u32) else { return };
+    let place = thread_idx_x() * line;
     if place < length {
         array.prefetch(begin + u64::from(place));
     }
