@@ -219,8 +219,9 @@ fn compare<T: Real + Number>(
         let cold = first.device().cache_bytes.is_some_and(|cache| bytes < TIMES_CACHE * cache);
         for round in 0..WARM_UPS + arguments.rounds {
             for candidate in &mut candidates {
-                let chill = executors.iter().position(|(_, executor)| std::ptr::eq(executor, candidate.executor));
-                if let (true, Some(place)) = (cold, chill) {
+                if cold {
+                    let is_its = |(_, executor): &(String, Cuda)| std::ptr::eq(executor, candidate.executor);
+                    let place = executors.iter().position(is_its).expect("candidates run on these executors");
                     chills[place]()?;
                 }
                 let time = candidate.time()?;
