@@ -72,7 +72,7 @@ pub unsafe fn clustered<V: Stored<T>, T: GpuScalar>(
     let slices = last - first;
     request(slice_begins, first.into(), slices + 1);
     request(row_numbers, u64::from(first) * u64::from(SLICE_ROWS), slices * SLICE_ROWS);
-    gather(count, column, |column| x.load(column), elements);
+    gather::<4, T>(count, column, |column| x.load(column), elements);
     // The block's x leaves the L1 cache too small for the table.
     let held_table = dynamic::<T>(count * size_of::<T>() as u32);
     let mut entry = thread_idx_x();
@@ -258,12 +258,12 @@ impl Shares {
 }
 
 /// Loads the elements of x of `count` columns into shared memory; `column` returns the column of an index, and
-/// `element` its element. Each thread has four loads in flight.
+/// `element` its element. Each thread has `LOADS` loads in flight.
 ///
 /// # Safety
 /// Both may be called for all indices below `count`, and shared memory has room for the elements.
 #[inline(always)]
-pub(crate) unsafe fn gather<T: GpuScalar>(
+pub(crate) unsafe fn gather<const LOADS: usize, T: GpuScalar>(
     count: u32,
     column: impl Fn(u32) -> u32,
     element: impl Fn(u32) -> T,
@@ -273,18 +273,23 @@ pub(crate) unsafe fn gather<T: GpuScalar>(
     let mut place = thread_idx_x();
     while place < count {
         // Indices past the end load the last column again.
-        let places = [0, 1, 2, 3].map(|step| (place + step * threads).min(count - 1));
+        let mut next = place;
+        let places = [(); LOADS].map(|()| {
+            let own = next.min(count - 1);
+            next += threads;
+            own
+        });
         let columns = places.map(&column);
         let loaded = columns.map(&element);
         elements.store(places[0], loaded[0]);
         let mut step = 1;
-        while step < 4 {
+        while step < LOADS {
             if place + step as u32 * threads < count {
                 elements.store(places[step], loaded[step]);
             }
             step += 1;
         }
-        place += 4 * threads;
+        place += LOADS as u32 * threads;
     }
 }
 

@@ -76,10 +76,10 @@ pub unsafe fn clustered_symmetric<T: GpuScalar>(
 
     // A row beyond the last column has no element of x, and neither has a position without a row.
     let x_of = |row: u32| if row < columns { x.load(row) } else { T::ZERO };
-    gather(positions, |position| row_numbers.load(first + u64::from(position)), x_of, elements);
+    gather::<4, T>(positions, |position| row_numbers.load(first + u64::from(position)), x_of, elements);
     let halo_begin = halo_begins.load(part);
     let halo_count = (halo_begins.load(part + 1) - halo_begin) as u32;
-    gather(
+    gather::<4, T>(
         halo_count,
         |place| halo_columns.load_streaming(halo_begin + u64::from(place)),
         |column| x.load(column),

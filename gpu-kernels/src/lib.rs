@@ -19,6 +19,7 @@ pub mod ceiling;
 pub mod clustered;
 pub mod clustered_symmetric;
 pub mod cmrs;
+pub mod column_panels;
 pub mod conformance;
 pub mod conformance_of_pairs;
 pub mod convert;

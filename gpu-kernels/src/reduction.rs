@@ -5,7 +5,7 @@ use core::ops::Add;
 use cuda_std::GpuScalar;
 use cuda_std::warp::{
     ALL_LANES, WARP_LANES, WarpShuffleValue, lane_id, warp_match_any_32, warp_shuffle_down, warp_shuffle_idx,
-    warp_shuffle_up, warp_shuffle_xor,
+    warp_shuffle_up, warp_shuffle_xor, warp_vote_ballot,
 };
 
 /// The sum of `value` over each group of `LANES` neighbouring lanes, in every lane of the group. A tree of
@@ -103,4 +103,69 @@ pub(crate) unsafe fn sum_over_matching<T: GpuScalar>(row: u32, mut value: T) -> 
         distance *= 2;
     }
     (value, lane_id() == first)
+}
+
+/// How the rows of a sum are divided among warps.
+#[derive(Clone, Copy)]
+pub(crate) struct RowSums {
+    /// The first row of this warp.
+    pub first: u32,
+    /// Rows from one step of a warp to its next.
+    pub step: u32,
+    /// Number of rows.
+    pub count: u32,
+    /// Lanes that add up a row, a power of two.
+    pub lanes: u32,
+}
+
+/// Terms of a row for each of its lanes above which it is left to the whole warp.
+const LONG: u32 = 16;
+
+/// Adds up the terms of each row and passes the sum to `finish` in one thread. `range` returns begin and end of a row's
+/// terms, and an empty range for numbers past the last row; `term` returns a term. Rows that are much longer than their
+/// lanes suit are left to the whole warp.
+///
+/// # Safety
+/// All lanes of the warp call it with the same `rows`, which contain no row twice.
+#[inline(always)]
+pub(crate) unsafe fn add_up_rows<T: GpuScalar>(
+    rows: RowSums,
+    range: impl Fn(u32) -> (u32, u32),
+    term: impl Fn(u32) -> T,
+    finish: impl Fn(u32, T),
+) {
+    let sum_of = |begin: u32, end: u32, step: u32| {
+        let (mut sum, mut place) = (T::ZERO, begin);
+        while place < end {
+            sum = sum + term(place);
+            place += step;
+        }
+        sum
+    };
+    let RowSums { mut first, step, count, lanes } = rows;
+    let shift = lanes.trailing_zeros();
+    let lane = lane_id() & (lanes - 1);
+    // The warp stays together for the sums over its lanes: it continues while its first row exists.
+    while first < count {
+        let row = first + (lane_id() >> shift);
+        let (begin, end) = range(row);
+        let long = end - begin > LONG * lanes;
+        let own_end = if long { begin } else { end };
+        let sum = sum_over_groups(sum_of(begin + lane, own_end, lanes), lanes);
+        if lane == 0 && row < count && !long {
+            finish(row, sum);
+        }
+        let mut left = warp_vote_ballot(ALL_LANES, long && lane == 0);
+        while left != 0 {
+            let source = left.trailing_zeros();
+            let (begin, _) = warp_shuffle_idx(ALL_LANES, begin, source, WARP_LANES);
+            let (end, _) = warp_shuffle_idx(ALL_LANES, end, source, WARP_LANES);
+            let sum = sum_over_lanes::<T, 32>(sum_of(begin + lane_id(), end, WARP_LANES));
+            if lane_id() == source {
+                finish(row, sum);
+            }
+            left &= left - 1;
+        }
+        first += step;
+    }
 }

@@ -57,7 +57,7 @@ pub struct PlanOptions {
 
 /// A matrix in the memory of an executor, in a format, with the workspace for its products: at most one number per warp of
 /// the device; for [`Format::CSR_TILED`] five indices and two numbers per 3,808 rows and entries; for [`Format::Coo16`] one
-/// number per row panel and, except on a CPU, per entry.
+/// number per row panel and, except on a CPU, per entry; for [`Format::ColumnPanels`] one number per piece of a row.
 ///
 /// The plan owns both, so no workspace is ever used with another matrix or outlives its matrix; and it holds a handle
 /// of its executor, so a struct can keep it together with the vectors that it multiplies:
@@ -232,8 +232,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// others](Format::resolve) is resolved to one of them.
     ///
     /// # Errors
-    /// When memory runs out, or blocks of the device cannot have the shared memory that [`Format::Coo16`] or
-    /// [`Format::Clustered`] needs.
+    /// When memory runs out, or blocks of the device cannot have the shared memory that [`Format::Coo16`],
+    /// [`Format::ColumnPanels`] or [`Format::Clustered`] needs.
     pub fn from_converted(executor: &E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
         let executor = executor.clone();

@@ -8,9 +8,9 @@ use std::num::NonZeroU32;
 use warp_spmv::device::{Device, Tuning};
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{
-    Bcsr, Bellpack, BlockSize, Clustered, ClusteredSymmetric, Cmrs, CmrsPadded, Coo, Coo16, Dia, Ell, FillLimit,
-    Fraction, Hyb, HybSplit, LARGEST_DIMENSION, Matrix, Offsets, Panels, PartSize, PartitionRows, Sell16, SellP,
-    Slicing, StripHeight, StripOrder,
+    Bcsr, Bellpack, BlockSize, Clustered, ClusteredSymmetric, Cmrs, CmrsPadded, ColumnPanels, Coo, Coo16, Dia, Ell,
+    FillLimit, Fraction, Hyb, HybSplit, LARGEST_DIMENSION, Matrix, Offsets, Panels, PartSize, PartitionRows, Sell16,
+    SellP, Slicing, StripHeight, StripOrder,
 };
 use warp_spmv::io::{self, Coordinates, DenseMatrix, ReadOptions};
 use warp_spmv::select::{Analysis, Measure, Sampling, Selection, choose};
@@ -259,6 +259,31 @@ fn matrices_without_entries_have_the_shapes_that_their_arrays_allow() {
     every_shape(Format::CmrsPadded, few_columns, |rows, columns| {
         CmrsPadded::<f64>::try_new(rows, columns, vec![0u32], vec![], vec![])
     });
+
+    let column_panels = |panel_columns: usize, panels: usize| {
+        move |rows: usize, columns: usize| {
+            let (tiles, pieces, rows_begin) = (vec![0; panels + 1], vec![0], vec![0]);
+            let [lane_words, column_offsets, numbers] = [const { Vec::<u32>::new() }; 3];
+            let values = Vec::<f64>::new();
+            ColumnPanels::try_new(
+                rows,
+                columns,
+                panel_columns,
+                tiles,
+                pieces,
+                lane_words,
+                column_offsets,
+                values,
+                rows_begin,
+                numbers,
+            )
+        }
+    };
+    every_shape(Format::COLUMN_PANELS, |shape| shape == [0, 0], column_panels(120, 0));
+    every_shape(Format::COLUMN_PANELS, |shape| shape == [0, 1], column_panels(120, 1));
+    for panel_columns in [0, usize::MAX] {
+        every_shape(Format::COLUMN_PANELS, none, column_panels(panel_columns, 1));
+    }
 
     let coo_16 = |panels: Panels, offsets: usize, panel_rows: usize| {
         move |rows: usize, columns: usize| {

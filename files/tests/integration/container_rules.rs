@@ -27,6 +27,7 @@ fn files_that_break_a_rule_of_their_format() {
     let mark = f64::ABSENT.to_bits();
     let one = 1f64.to_bits();
     let (coo_16, clustered, pairs) = (Format::Coo16, Format::CLUSTERED, Format::CLUSTERED_SYMMETRIC);
+    let panels = Format::COLUMN_PANELS;
     let [ell, dia, coo, hyb] = [Format::ELL, Format::Dia, Format::COO, Format::hyb(HybSplit::SmallestStorage)];
     let [sell, sorted] = [Format::SELL_P, Format::SELL_P_SORTED];
     let narrow: Format = "sell-16".parse().unwrap();
@@ -91,6 +92,16 @@ fn files_that_break_a_rule_of_their_format() {
         (coo_16, &[("column_offsets", 0, 32)], "entry 0 is in column 32 of its panel's 32"),
         (coo_16, &[("column_offsets", 0, 1 << 16)], "column_offsets has a number for entry 32, which does not exist"),
         (coo_16, &[("slot_offsets", 0, 3)], "entry 0 is in slot 3 of the 3 of row panel 0"),
+        (panels, &[("parameters", 0, 0)], "panels of 0 columns, expected 1 to 65536"),
+        (panels, &[("parameters", 0, 2)], "2 panel offsets for 2 panels, expected panels + 1"),
+        (panels, &[("panel_tiles", 1, 2)], "the last panel offset is 2, expected 1"),
+        (panels, &[("tile_pieces", 1, 3)], "the last tile offset is 3, expected 4"),
+        (panels, &[("lane_words", 0, 2)], "no piece begins with tile 0"),
+        (panels, &[("lane_words", 1, 0)], "lane 1 of tile 0 has 0 pieces before it, expected 4"),
+        (panels, &[("column_offsets", 0, 4)], "entry 0 of tile 0 is in column 4 of its panel's 4"),
+        (panels, &[("row_begins", 1, 4)], "row 1 ends before it begins"),
+        (panels, &[("row_begins", 3, 5)], "the rows have 5 pieces, but there are 4"),
+        (panels, &[("piece_numbers", 0, 4)], "piece 4 is at 0, expected one from 0 to 3"),
         (clustered, &[("parameters", 0, 0)], "0 parts of 96 KiB, expected at least 1 part of 1 to 256 KiB"),
         (clustered, &[("parameters", 1, 257)], "264 parts of 257 KiB, expected at least 1 part of 1 to 256 KiB"),
         (

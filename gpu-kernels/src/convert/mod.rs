@@ -9,6 +9,7 @@ pub mod clustered;
 pub mod clustered_symmetric;
 pub mod cmrs;
 pub mod cmrs_padded;
+pub mod column_panels;
 pub mod coo;
 pub mod coo_16;
 pub mod dia;

@@ -10,8 +10,8 @@ use super::narrow::{HostValues, Narrow, StoredAs, Values, ValuesVisitor};
 use super::strategy::{OTHER_PRODUCTS_OF_NARROW_VALUES, Strategy};
 use super::text::{self, Parameter};
 use super::{
-    BellpackStrategy, BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybStrategy, Matrix, PartSize,
-    Slicing, StripHeight,
+    BellpackStrategy, BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybStrategy, Matrix, PanelSize,
+    PartSize, Slicing, StripHeight,
 };
 use crate::device::Device;
 use crate::error::Error;

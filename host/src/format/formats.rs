@@ -17,6 +17,9 @@ macro_rules! formats {
                     columns; a block keeps the x of a part in shared memory. For matrices whose numbering hides which rows are neighbours.",
                 ClusteredSymmetric(size: PartSize) = clustered_symmetric "Clustered, with each pair of equal entries on \
                     both sides of the diagonal stored once if a part has both rows. For symmetric matrices.",
+                ColumnPanels(size: PanelSize) = column_panels "Entries panel by panel of the columns, with 16-bit columns; a \
+                    block keeps the x of a panel in shared memory. For matrices whose columns have no order, but are few \
+                    enough for some tens of panels.",
                 Bcsr(size: BlockSize) = bcsr "CSR of dense blocks, several lanes per block row.",
                 Bellpack(strategy: BellpackStrategy) = bellpack
                     "Sorted and partitioned ELLPACK of dense blocks, one thread per block row.",

@@ -17,6 +17,7 @@ pub(crate) mod clustered_symmetric;
 pub mod cmrs;
 #[doc(hidden)]
 pub mod cmrs_padded;
+pub(crate) mod column_panels;
 #[doc(hidden)]
 pub mod coo;
 #[doc(hidden)]
@@ -60,6 +61,7 @@ pub use cmrs::{Cmrs, StripHeight, StripOrder, StripRows};
 pub(crate) use cmrs::{check_columns, check_height};
 pub use cmrs_padded::CmrsPadded;
 pub(crate) use cmrs_padded::{padded_bytes_of_places, padded_strip_steps};
+pub use column_panels::{ColumnPanels, PanelSize};
 pub(crate) use coo::coo_bytes;
 pub use coo::{Coo, CooStrategy};
 pub use coo_16::{Coo16, Panels};

@@ -22,6 +22,8 @@ pub enum Exclusion {
     Memory,
     /// The matrix has more columns than the format can index.
     TooLarge,
+    /// It is made for kernels, and the executor has none.
+    NoKernels,
     /// Its blocks need more shared memory than is available to them.
     SharedMemory,
     /// It is unknown which rows share columns, perhaps because it would not matter, or a row has too many for a block.
@@ -42,6 +44,7 @@ impl Display for Exclusion {
             Self::Fill => "too much padding",
             Self::Memory => "does not fit into the budget",
             Self::TooLarge => "too many columns",
+            Self::NoKernels => "made for GPUs",
             Self::SharedMemory => "too much shared memory",
             Self::NotClustered => "no parts of rows known that share columns",
             Self::NotSymmetric => "few pairs of equal entries",

@@ -1,6 +1,7 @@
 //! Behaviour of formats and executors, without a GPU.
 
 mod clusters;
+mod column_panels;
 mod conversion_memory;
 mod conversions;
 mod executors;

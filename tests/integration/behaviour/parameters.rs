@@ -6,7 +6,7 @@ use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{FillLimit, Matrix, Slicing};
 use warp_spmv::{Complex, Format, Scalar};
 
-const TEXTS: [&str; 15] = [
+const TEXTS: [&str; 17] = [
     "cmrs:height=1",
     "cmrs:height=5",
     "cmrs:height=11",
@@ -22,6 +22,8 @@ const TEXTS: [&str; 15] = [
     "bellpack-2x3:rows=64",
     "bellpack-2x3:rows=128",
     "bellpack-3x3:rows=256",
+    "column-panels:kilobytes=1",
+    "column-panels:kilobytes=3",
 ];
 
 fn formats() -> impl Iterator<Item = Format> {

@@ -31,6 +31,16 @@ fn check_traffic<T: Scalar>() {
         for &format in Format::ALL {
             let place = format!("{name}, {format}, {}", T::NAME);
             let traffic = Traffic::new(&analysis, format, &MACHINE);
+            if format == Format::COLUMN_PANELS {
+                // How many pieces a row has depends on its columns, and at most a tile per panel is not full.
+                let bytes = format.bytes::<_, T>(&matrix).unwrap();
+                let tile = 4 * (32 + 256) + 512 * size_of::<T>();
+                assert!(
+                    !traffic.exact && traffic.stored.abs_diff(bytes) <= (tile + 16 + 8 * matrix.rows()) as u128,
+                    "{place}"
+                );
+                continue;
+            }
             assert!(traffic.exact, "{place}");
             assert_eq!(traffic.stored, format.bytes::<_, T>(&matrix).unwrap(), "{place}");
             let Ok(converted) = Matrix::try_from_csr(matrix.clone(), format, FillLimit::default()) else { continue };

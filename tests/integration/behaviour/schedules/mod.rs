@@ -14,8 +14,8 @@ use warp_spmv::{Complex, Format, Plan, Real, Scalar};
 use self::others::{add_with_sum, analyse, estimate, look_at_numbers, mix, precondition, refine_once, run_others};
 use self::products::{
     convert_long_row, convert_otherwise, convert_pairs, matrices, multiply_all, multiply_blocks,
-    multiply_few_and_many_rows, multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_sparse,
-    multiply_transposes, multiply_wide,
+    multiply_column_panels, multiply_few_and_many_rows, multiply_few_and_many_tiles, multiply_fused, multiply_narrow,
+    multiply_sparse, multiply_transposes, multiply_wide,
 };
 use crate::scenarios::Numbers;
 use crate::scenarios::multigrid::{check_levels, check_transposes_there};
@@ -104,6 +104,7 @@ fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Result
         multiply_blocks::<T>(emulator);
         multiply_few_and_many_rows::<T>(emulator);
         multiply_few_and_many_tiles::<T>(emulator);
+        multiply_column_panels::<T>(emulator);
         if schedule < SCHEDULES_OF_NARROW {
             multiply_narrow(emulator, &matrices[2 * pair..2 * pair + 2]);
         }

@@ -2,8 +2,8 @@
 
 use warp_spmv::executor::Emulated;
 use warp_spmv::format::{
-    Bcsr, BlockSize, Cmrs, CmrsPadded, Coo16, Matrix, Offsets, Panels, SellP, Slicing, StripHeight, StripOrder, bcsr,
-    cmrs, coo_16, sell_p,
+    Bcsr, BlockSize, Cmrs, CmrsPadded, Coo16, Matrix, Offsets, PanelSize, Panels, SellP, Slicing, StripHeight,
+    StripOrder, bcsr, cmrs, coo_16, sell_p,
 };
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Real, Scalar, ValueStorage};
@@ -233,6 +233,17 @@ pub fn multiply_few_and_many_tiles<T: Scalar>(executor: &Emulated) {
     }
 }
 
+/// Multiplies rows of one and of many tiles in panels so narrow that blocks have several.
+pub fn multiply_column_panels<T: Scalar>(executor: &Emulated) {
+    let matrix = with_rows::<T>(500, &[900, 3, 0, 40, 1, 700], &mut Numbers::new(38));
+    let format = Format::ColumnPanels(PanelSize { kilobytes: 1 });
+    let expected = Matrix::try_from_csr(matrix.clone(), format, UNLIMITED).unwrap();
+    for matrix in [with_wide_offsets(&matrix), matrix.clone()] {
+        assert!(matrix.convert(executor, format, UNLIMITED).unwrap() == expected);
+    }
+    multiply_in_each(executor, &matrix, &[format]);
+}
+
 /// Multiplies sparse matrices with tables per group of lanes and per block, and, with little shared memory, with one
 /// bit per column; rows of few and many products; with and without repeated columns in rows of the right matrix.
 pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
@@ -335,9 +346,14 @@ fn plan<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, format: Format) -> Plan
 
 /// Multiplies in the formats of the catalogue that are `chosen`.
 fn multiply_in<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, chosen: impl Fn(&Format) -> bool) {
+    let formats: Vec<Format> = Format::ALL.iter().copied().filter(chosen).collect();
+    multiply_in_each(executor, matrix, &formats);
+}
+
+fn multiply_in_each<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, formats: &[Format]) {
     let x = Numbers::new(29).vector::<T>(matrix.columns());
     let expected = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()]).unwrap();
-    for &format in Format::ALL.iter().filter(|format| chosen(format)) {
+    for &format in formats {
         let mut result = vec![T::from_f64(f64::NAN); matrix.rows()];
         let mut plan = plan(executor, matrix, format);
         plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
