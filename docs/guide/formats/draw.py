@@ -372,6 +372,59 @@ def coo_16():
     d.save()
 
 
+def column_panels():
+    panel, lane_entries = 4, 2  # 16 entries per lane in the library
+    tile = LANES * lane_entries
+    slots, tiles, panel_tiles = [], [], [0]  # row or "padding", column in the panel, value, piece
+    pieces_of = {i: [] for i in range(N)}
+    pieces, tile_pieces = 0, [0]
+    for first in range(0, N, panel):
+        entries = [(i, j - first, value) for i, j, value in ENTRIES if first <= j < first + panel]
+        while entries:
+            own, entries = entries[:tile], entries[tile:]
+            own += [("padding", *own[-1][1:])] * (tile - len(own))
+            before = None
+            for row, column, value in own:
+                if row != before:
+                    if row != "padding":
+                        pieces_of[row].append(pieces)
+                    pieces += 1
+                before = row
+                slots.append((row, column, value, pieces - 1))
+            tiles.append(first // panel)
+            tile_pieces.append(pieces)
+        panel_tiles.append(len(tiles))
+    d = Drawing("column-panels", 720, 262, "Column panels: entries panel by panel, cut into tiles and pieces")
+    x, left, width = 12, 146, 19.9
+    y = 40
+    for number, of in enumerate(tiles):
+        words = f"panel {of}" if number in panel_tiles else ""
+        d.bracket(x + left + number * tile * width, y - 4, tile * width, words)
+    d.array(x, y, "column_offsets", "u32", [(column, row) for row, column, *_ in slots], left, width)
+    for word in range(len(slots) // 2 + 1):
+        d.line(x + left + word * 2 * width, y - 2, x + left + word * 2 * width, y + H + 2, 2.4)
+    d.text(x, y + 45, "pieces")
+    begin = 0
+    while begin < len(slots):
+        end = begin
+        while end < len(slots) and slots[end][3] == slots[begin][3]:
+            end += 1
+        d.share(x + left + begin * width, y + 32, end - begin, slots[begin][3], slots[begin][3], width)
+        begin = end
+    in_tile = [lane * lane_entries + i for i in range(lane_entries) for lane in range(LANES)]
+    order = [number * tile + place for number in range(len(tiles)) for place in in_tile]
+    d.array(x, y + 62, "values", "T", [(slots[place][2], slots[place][0]) for place in order], left, width)
+    listed = [(piece, i) for i in range(N) for piece in pieces_of[i]]
+    without = [piece for piece in range(pieces) if all(piece != other for other, _ in listed)]
+    begins = [sum(len(pieces_of[i]) for i in range(row)) for row in range(N + 1)]
+    d.text(x + left, y + 106, "A piece ends with its row, its tile or its panel. The last two pieces are padding.")
+    d.array(x, y + 118, "piece_numbers", "u32", listed + [(piece, "padding") for piece in without], left, width)
+    d.array(x, y + 146, "row_begins", "u32", [(begin, None) for begin in begins], left, width)
+    d.array(x, y + 174, "panel_tiles", "u32", [(begin, None) for begin in panel_tiles], left, width)
+    d.array(x + 360, y + 146, "tile_pieces", "u32", [(begin, None) for begin in tile_pieces], left, width)
+    d.save()
+
+
 def hyb():
     width = sorted(map(len, ROWS))[N // 4]
     d = Drawing("hyb", 640, 256, "HYB: the first entries of each row in ELL, the others in COO")
@@ -594,5 +647,5 @@ def clustered_symmetric():
     d.save()
 
 
-for draw in [matrix, csr, ell, sell_p, sell_16, dia, coo, coo_16, hyb, cmrs, bcsr, bellpack, clustered, clustered_symmetric]:
+for draw in [matrix, csr, ell, sell_p, sell_16, dia, coo, coo_16, column_panels, hyb, cmrs, bcsr, bellpack, clustered, clustered_symmetric]:
     draw()
