@@ -33,7 +33,7 @@ pub(super) fn from_csr<T: Scalar, K: KernelExecutor>(
     let panels = columns.div_ceil(panel_columns);
     limit.check(NAME, least_bytes::<T>(rows, panels, stored), csr_bytes)?;
     let matrix = sorted(executor, matrix)?;
-    let (entries, panel_begins) = by_panel(executor, &matrix, panel_columns, panels)?;
+    let ByPanel { entries, panel_begins } = by_panel(executor, &matrix, panel_columns, panels)?;
     let mut tiles = 0;
     let mut panel_tiles = with_capacity(panels + 1)?;
     panel_tiles.push(0);
@@ -106,13 +106,19 @@ pub(super) fn from_csr<T: Scalar, K: KernelExecutor>(
     Ok(converted)
 }
 
-/// Returns the entries of `matrix` panel by panel, and where each panel begins among them.
+/// The entries of CSR panel by panel, and where each panel begins among them.
+struct ByPanel<K: KernelExecutor> {
+    entries: Array<K, u32>,
+    panel_begins: Array<K, u32>,
+}
+
+/// Sorts the entries of `matrix` by panel.
 fn by_panel<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     panel_columns: usize,
     panels: usize,
-) -> Result<(Array<K, u32>, Array<K, u32>), Error> {
+) -> Result<ByPanel<K>, Error> {
     let stored = matrix.nnz();
     let mut keys = executor.unwritten(stored)?;
     let kernel = ColumnPanelKeys {
@@ -127,8 +133,7 @@ fn by_panel<T: Scalar, K: KernelExecutor>(
     let most = panels.saturating_sub(1) as u32;
     let unsorted = Sorted { rows: count_up(executor, stored)?, keys };
     let Sorted { rows: entries, keys } = sort_up_to(executor, unsorted, most)?;
-    let begins = begins_of_keys(executor, &keys, most, panels + 1)?;
-    Ok((entries, begins))
+    Ok(ByPanel { entries, panel_begins: begins_of_keys(executor, &keys, most, panels + 1)? })
 }
 
 /// Returns where each group of keys begins that are sorted with the largest first, which is at most `most`.

@@ -1,6 +1,6 @@
 //! CSR to column panels and back, on the CPU. [`by_kernels`](super::by_kernels) does the former with kernels.
 
-use gpu_kernels::column_panels::{LANE_ENTRIES, column_place};
+use gpu_kernels::column_panels::column_place;
 
 use super::{ColumnPanels, ENTRIES, LANES, NAME, PanelSize, WORDS};
 use super::{bytes_of, check_entries, lane_of, least_bytes, places_of, value_index};
@@ -267,7 +267,7 @@ fn fill<T: Scalar>(
         for place in 0..ENTRIES {
             let (lane, entry_of_lane) = lane_of(place);
             let word = &mut lane_words[lane as usize];
-            if place as u32 % LANE_ENTRIES == 0 {
+            if entry_of_lane == 0 {
                 *word = ((piece_rows.len() - before) as u32) << 16;
             }
             let next = entries.next();
