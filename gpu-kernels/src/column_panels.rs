@@ -59,8 +59,8 @@ pub const MOST_BLOCKS: u32 = 511;
 ///
 /// # Safety
 /// The arrays are those of a valid matrix in column panels with at least one tile; `x` has an element for each column,
-/// `sums` one for each piece, `table` one for each code among the values; there are at most
-/// [`MOST_BLOCKS`], made of whole warps, with shared memory for the elements of a panel and for the table.
+/// `sums` one for each piece, `table` one for each code among the values; there are at most [`MOST_BLOCKS`] blocks, made of
+/// whole warps, with shared memory for the elements of a panel and for the table.
 #[kernel((V, T): stored)]
 pub unsafe fn column_panels<V: Stored<T>, T: GpuScalar>(
     /// Number of rows.

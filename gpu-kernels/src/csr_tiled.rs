@@ -9,11 +9,11 @@
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
-use cuda_std::warp::{WARP_LANES, lane_id};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::Offset;
-use crate::reduction::{RowSums, add_up_rows, sum_over_lanes};
+use crate::reduction::{sum_over_groups, sum_over_lanes};
 use crate::search::first_in_range;
 use crate::values::Values;
 use crate::vector::update;
@@ -23,6 +23,9 @@ pub(crate) const THREAD_ENTRIES: u32 = 8;
 
 /// Approximate number of entries of a row that a lane adds up, as far as a warp has lanes.
 const LANE_ENTRIES: u32 = 4;
+
+/// A row with more entries per lane of its group is left to the whole warp.
+const LONG: u32 = 4 * LANE_ENTRIES;
 
 /// Bytes of shared memory that a block of `threads` threads needs for values of `T`.
 pub const fn shared_bytes<T>(threads: u32) -> u32 {
@@ -228,13 +231,33 @@ impl<T: GpuScalar, O: Offset> Rows<T, O> {
         while shift < 5 && (self.count * LANE_ENTRIES) << shift < self.places.end - self.places.begin {
             shift += 1;
         }
-        let rows = RowSums {
-            first: (thread_idx_x() - lane_id()) >> shift,
-            step: block_dim_x() >> shift,
-            count: self.count,
-            lanes: 1 << shift,
-        };
-        add_up_rows(rows, |row| self.entries_of(row), |place| self.products.load(place), finish);
+        let lanes = 1 << shift;
+        let lane = lane_id() & (lanes - 1);
+        let step = block_dim_x() >> shift;
+        // The warp stays together for the sums over its lanes: it continues while its first row exists.
+        let mut first = (thread_idx_x() - lane_id()) >> shift;
+        while first < self.count {
+            let row = first + (lane_id() >> shift);
+            let (begin, end) = self.entries_of(row);
+            let long = end - begin > LONG * lanes;
+            let own_end = if long { begin } else { end };
+            let sum = sum_over_groups(self.sum(begin + lane, own_end, lanes), lanes);
+            if lane == 0 && row < self.count && !long {
+                finish(row, sum);
+            }
+            let mut left = warp_vote_ballot(ALL_LANES, long && lane == 0);
+            while left != 0 {
+                let source = left.trailing_zeros();
+                let (begin, _) = warp_shuffle_idx(ALL_LANES, begin, source, WARP_LANES);
+                let (end, _) = warp_shuffle_idx(ALL_LANES, end, source, WARP_LANES);
+                let sum = sum_over_lanes::<T, 32>(self.sum(begin + lane_id(), end, WARP_LANES));
+                if lane_id() == source {
+                    finish(row, sum);
+                }
+                left &= left - 1;
+            }
+            first += step;
+        }
     }
 
     /// Positions of a row's entries; none past the last row.
@@ -247,5 +270,19 @@ impl<T: GpuScalar, O: Offset> Rows<T, O> {
         let begin = if row == 0 { self.places.begin } else { offset(row.min(self.ended)) };
         let end = if row < self.ended { offset(row + 1) } else { self.places.end };
         if row < self.count { (begin, end) } else { (0, 0) }
+    }
+
+    /// The sum of every `step`-th product from `place` on, before `end`.
+    ///
+    /// # Safety
+    /// The products are written.
+    #[inline(always)]
+    unsafe fn sum(&self, mut place: u32, end: u32, step: u32) -> T {
+        let mut sum = T::ZERO;
+        while place < end {
+            sum = sum + self.products.load(place);
+            place += step;
+        }
+        sum
     }
 }
