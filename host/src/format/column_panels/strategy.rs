@@ -121,7 +121,7 @@ impl strategy::Strategy for Strategy {
 }
 
 impl<T: Scalar, M: Memory> Storage<T, M> for ColumnPanels<T, M> {
-    const CONTAINER_NAME: &'static str = NAME;
+    const CONTAINER_NAME: &'static str = "ColumnPanels";
 
     fn bytes_moved(&self) -> u128 {
         // The sums of the pieces are written and read again.
