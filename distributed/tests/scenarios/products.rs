@@ -96,7 +96,7 @@ pub fn on_cpu<T: Scalar>(communicator: &Communicator) -> Result<(), Error> {
                 options.local = formats[(2 * number + way) % formats.len()];
                 options.remote = formats[(3 * number + way) % formats.len()];
                 // Some matrices are mostly padding in some formats.
-                options.plan.fill_limit = FillLimit { times_csr: 1000.0 };
+                options.plan.fill_limit = FillLimit { times_csr: 2000.0 };
             }
             check(communicator, &Cpu::new(), (name, matrix), Distribution { rows, columns }, &options)?;
         }
