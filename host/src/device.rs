@@ -139,6 +139,17 @@ impl Device {
         u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor)
     }
 
+    /// Returns `bytes` if a block may have that much shared memory; `what` is the number of bytes that is too large if not.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub(crate) fn shared_of_block(&self, what: &'static str, bytes: u32) -> Result<u32, Error> {
+        match self.shared_bytes {
+            Some(most) if bytes > most => Err(Error::TooLarge { what, value: bytes.into(), limit: most.into() }),
+            _ => Ok(bytes),
+        }
+    }
+
     /// Threads of a block for kernels that run faster in small blocks, half as many as the tuning has: a multiprocessor
     /// starts a block when another has ended, and fewer warps wait for the slowest of theirs.
     pub(crate) fn small_block(&self) -> u32 {

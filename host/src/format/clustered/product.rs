@@ -51,14 +51,8 @@ pub(crate) fn clustered<V: StoredAs<T>, T: Scalar, M: Memory>(
 /// # Errors
 /// When the device does not allow a block that much.
 pub(in crate::format) fn shared_bytes<T: Scalar>(elements: usize, device: &Device) -> Result<u32, Error> {
-    let bytes = (elements * size_of::<T>()) as u32;
-    match device.shared_bytes {
-        Some(most) if bytes > most => {
-            let what = "number of bytes of shared memory that a clustered matrix needs in a block";
-            Err(Error::TooLarge { what, value: bytes.into(), limit: most.into() })
-        }
-        _ => Ok(bytes),
-    }
+    let what = "number of bytes of shared memory that a clustered matrix needs in a block";
+    device.shared_of_block(what, (elements * size_of::<T>()) as u32)
 }
 
 pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(

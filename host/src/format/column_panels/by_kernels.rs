@@ -2,7 +2,7 @@
 
 use gpu_kernels::convert::column_panels::{BeginsOfKeys, ColumnPanelKeys, ColumnPanelPieceKeys, ColumnPanelTiles};
 
-use super::{ColumnPanels, ENTRIES, LANES, NAME, PanelSize, WORDS, check_entries, least_bytes};
+use super::{ColumnPanels, ENTRIES, LANES, NAME, PanelSize, WORDS, check_entries, least_bytes, panel_tiles, tiles_of};
 use crate::convert::primitives::{Array, Scan, launch};
 use crate::convert::radix::{Sorted, count_up, sort_up_to};
 use crate::convert::sort::sorted;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::coo::by_kernels::row_indices;
 use crate::format::{Csr, FillLimit};
-use crate::memory::{Buffer, with_capacity};
+use crate::memory::Buffer;
 use crate::real::Scalar;
 
 /// Converts `matrix`. The workspace is 16 bytes for each entry and each piece. Rows are sorted first if they are not.
@@ -34,14 +34,9 @@ pub(super) fn from_csr<T: Scalar, K: KernelExecutor>(
     limit.check(NAME, least_bytes::<T>(rows, panels, stored), csr_bytes)?;
     let matrix = sorted(executor, matrix)?;
     let ByPanel { entries, panel_begins } = by_panel(executor, &matrix, panel_columns, panels)?;
-    let mut tiles = 0;
-    let mut panel_tiles = with_capacity(panels + 1)?;
-    panel_tiles.push(0);
-    for begins in executor.download(&panel_begins)?.windows(2) {
-        tiles += ((begins[1] - begins[0]) as usize).div_ceil(ENTRIES);
-        panel_tiles.push(tiles as u32);
-    }
-    check_entries(tiles.saturating_mul(ENTRIES))?;
+    let begins = executor.download(&panel_begins)?;
+    let panel_tiles = panel_tiles(begins.windows(2).map(|begins| (begins[1] - begins[0]) as usize))?;
+    let tiles = tiles_of(&panel_tiles);
     let row_indices = row_indices(executor, &matrix)?;
     let panel_tiles = executor.upload(panel_tiles)?;
     let mut lane_words = executor.unwritten(tiles * LANES)?;

@@ -212,7 +212,7 @@ impl<T: Scalar> ColumnPanels<T> {
 
     /// Returns the panel of a tile.
     fn panel_of(&self, tile: usize) -> usize {
-        self.panel_tiles[1..].partition_point(|&end| end as usize <= tile)
+        panel_of(&self.panel_tiles, tile)
     }
 
     /// Returns the columns of a panel.
@@ -257,6 +257,32 @@ impl<T: Scalar, M: Memory> ColumnPanels<T, M> {
     fn tiles(&self) -> usize {
         self.lane_words.len() / LANES
     }
+}
+
+/// Returns the number of tiles before each panel and, last, of all, given the number of entries of each.
+///
+/// # Errors
+/// When indices of slots do not fit 32 bits, or memory runs out.
+fn panel_tiles(entries: impl ExactSizeIterator<Item = usize>) -> Result<Vec<u32>, Error> {
+    let mut tiles = 0;
+    let mut panel_tiles = with_capacity(entries.len() + 1)?;
+    panel_tiles.push(0);
+    for entries in entries {
+        tiles += entries.div_ceil(ENTRIES);
+        check_entries(tiles.saturating_mul(ENTRIES))?;
+        panel_tiles.push(tiles as u32);
+    }
+    Ok(panel_tiles)
+}
+
+/// Returns the number of all tiles.
+fn tiles_of(panel_tiles: &[u32]) -> usize {
+    panel_tiles.last().map_or(0, |&tiles| tiles as usize)
+}
+
+/// Returns the panel of a tile.
+fn panel_of(panel_tiles: &[u32], tile: usize) -> usize {
+    panel_tiles[1..].partition_point(|&end| end as usize <= tile)
 }
 
 /// Returns the places of a piece.

@@ -3,7 +3,7 @@
 use gpu_kernels::column_panels::column_place;
 
 use super::{ColumnPanels, ENTRIES, LANES, NAME, PanelSize, WORDS};
-use super::{bytes_of, check_entries, lane_of, least_bytes, places_of, value_index};
+use super::{bytes_of, check_entries, lane_of, least_bytes, panel_of, panel_tiles, places_of, tiles_of, value_index};
 use crate::error::Error;
 use crate::format::rows::collect_rows;
 use crate::format::{Csr, FillLimit};
@@ -94,15 +94,7 @@ impl Order {
 
     /// Returns the number of tiles before each panel, and last of all.
     fn panel_tiles(&self) -> Result<Vec<u32>, Error> {
-        let mut tiles = 0;
-        let mut panel_tiles = with_capacity(self.panels + 1)?;
-        panel_tiles.push(0);
-        for panel in 0..self.panels {
-            tiles += self.count(panel).div_ceil(ENTRIES);
-            check_entries(tiles.saturating_mul(ENTRIES))?;
-            panel_tiles.push(tiles as u32);
-        }
-        Ok(panel_tiles)
+        panel_tiles((0..self.panels).map(|panel| self.count(panel)))
     }
 
     /// Returns the entries of a panel from number `begin` on, at most as many as a tile has.
@@ -225,7 +217,7 @@ pub(super) fn predicted_bytes<T: Scalar, V: Scalar>(matrix: &Csr<T>, size: Panel
     let panel_tiles = order.panel_tiles()?;
     let tiles = tiles_of(&panel_tiles);
     let counts = parallel::map(tiles, TILES_AT_ONCE, &|tile| {
-        let panel = panel_tiles[1..].partition_point(|&end| end as usize <= tile);
+        let panel = panel_of(&panel_tiles, tile);
         let (mut pieces, mut before, mut count) = (0, None, 0);
         for entry in order.tile(panel, (tile - panel_tiles[panel] as usize) * ENTRIES) {
             pieces += usize::from(before != Some(entry.row));
@@ -235,11 +227,6 @@ pub(super) fn predicted_bytes<T: Scalar, V: Scalar>(matrix: &Csr<T>, size: Panel
         pieces + usize::from(count < ENTRIES)
     })?;
     Ok(bytes_of::<V>(matrix.rows(), order.panels, tiles, counts.iter().sum()))
-}
-
-/// Returns the number of all tiles.
-fn tiles_of(panel_tiles: &[u32]) -> usize {
-    panel_tiles.last().map_or(0, |&tiles| tiles as usize)
 }
 
 /// Fills some tiles. Returns the row of each of their pieces, and the number of rows for those that belong to none.
@@ -254,7 +241,7 @@ fn fill<T: Scalar>(
     let no_row = matrix.rows() as u32;
     for (number, count) in group.counts.iter_mut().enumerate() {
         let tile = group.first + number;
-        let panel = panel_tiles[1..].partition_point(|&end| end as usize <= tile);
+        let panel = panel_of(panel_tiles, tile);
         let first_column = (panel * panel_columns) as u32;
         let begin = (tile - panel_tiles[panel] as usize) * ENTRIES;
         let lane_words = &mut group.lane_words[number * LANES..][..LANES];

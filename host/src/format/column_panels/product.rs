@@ -30,8 +30,9 @@ pub(super) fn column_panels<V: StoredAs<T>, T: Scalar, M: Memory>(
     let mut launches = Vec::with_capacity(2);
     if tiles > 0 {
         let table_length = values.table.length();
-        let panel = matrix.panel_columns().min(matrix.columns());
-        let shared_bytes = shared_bytes::<T>(panel + table_length, device)?;
+        let elements = matrix.panel_columns().min(matrix.columns()) + table_length;
+        let what = "number of bytes of shared memory that column panels need in a block";
+        let shared_bytes = device.shared_of_block(what, (elements * size_of::<T>()) as u32)?;
         let kernel = Pieces {
             rows,
             columns,
@@ -69,21 +70,6 @@ pub(super) fn column_panels<V: StoredAs<T>, T: Scalar, M: Memory>(
     };
     launches.push(Launch::new(device.uneven_grid(u64::from(rows) * u64::from(ROW_THREADS)), kernel));
     Ok(launches)
-}
-
-/// Returns the bytes of shared memory for `elements` elements.
-///
-/// # Errors
-/// When the device does not allow a block that much.
-fn shared_bytes<T: Scalar>(elements: usize, device: &Device) -> Result<u32, Error> {
-    let bytes = (elements * size_of::<T>()) as u32;
-    match device.shared_bytes {
-        Some(most) if bytes > most => {
-            let what = "number of bytes of shared memory that column panels need in a block";
-            Err(Error::TooLarge { what, value: bytes.into(), limit: most.into() })
-        }
-        _ => Ok(bytes),
-    }
 }
 
 pub(super) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(

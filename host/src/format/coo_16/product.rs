@@ -22,18 +22,6 @@ const BLOCKS_AFTER_EACH_OTHER: u64 = 8;
 /// Threads per block of the sums: its warps have nothing in common.
 const SUM_THREADS: u32 = 128;
 
-/// Checks that a block may have enough shared memory for a column panel.
-fn check_shared<T: Scalar, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> Result<(), Error> {
-    let needed = matrix.panels().shared_bytes::<T>(matrix.columns());
-    match device.shared_bytes {
-        Some(most) if needed > most => {
-            let what = "number of bytes of shared memory that COO-16 needs in a block";
-            Err(Error::TooLarge { what, value: needed.into(), limit: most.into() })
-        }
-        _ => Ok(()),
-    }
-}
-
 pub(crate) fn coo_16<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Coo16<T, M>,
     values: Values<V, T>,
@@ -42,7 +30,8 @@ pub(crate) fn coo_16<V: StoredAs<T>, T: Scalar, M: Memory>(
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
     let Vectors { alpha, x, beta, y } = vectors;
-    check_shared(matrix, device)?;
+    let what = "number of bytes of shared memory that COO-16 needs in a block";
+    let shared_bytes = device.shared_of_block(what, matrix.panels().shared_bytes::<T>(matrix.columns()))?;
     let (row_panels, column_panels) = matrix.panel_counts();
     let carries = room.wide_carries(0, row_panels)?;
     let (products_mut, products) = room.products(matrix.nnz())?;
@@ -65,7 +54,6 @@ pub(crate) fn coo_16<V: StoredAs<T>, T: Scalar, M: Memory>(
             x,
             products: products_mut,
         };
-        let shared_bytes = matrix.panels().shared_bytes::<T>(matrix.columns());
         let blocks = first_block(nnz, column_panels, block_entries);
         // Few blocks fit on a multiprocessor, because each has a panel of x: so they are large.
         let threads_per_block = (3 * device.tuning.threads_per_block()).min(1024);
