@@ -153,7 +153,6 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     ) -> Result<Vec<Launch>, Error>;
 
     /// Returns whether a kernel exists that fuses further work on each element of y, and is worthwhile on the device.
-    /// worthwhile on the device.
     fn fuses<T: Scalar, M: Memory>(self, _matrix: &Self::Matrix<T, M>, _device: &Device) -> bool {
         false
     }
