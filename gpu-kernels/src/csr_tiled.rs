@@ -220,7 +220,10 @@ pub(crate) struct Rows<T, O> {
 }
 
 impl<T: GpuScalar, O: Offset> Rows<T, O> {
-    /// Adds up each row and passes it, numbered within the tile, to `finish` in one thread.
+    /// Adds up each row and passes it, numbered within the tile, to `finish` in one thread, like
+    /// [`add_up_rows`](crate::reduction::add_up_rows): by that function,
+    /// [`csr_tiled_arriving`](crate::csr_tiled_arriving) would take four registers more in float64, and a
+    /// multiprocessor would have room for five blocks of 256 threads instead of six.
     ///
     /// # Safety
     /// All threads of the block call it, and the products are written.

@@ -123,8 +123,8 @@ const LONG: u32 = 16;
 
 /// Adds up the terms of each row and passes the sum to `finish` in one thread. `range` returns begin and end of a row's
 /// terms, and an empty range for numbers past the last row; `term` returns a term. Rows that are much longer than their
-/// lanes suit are left to the whole warp. [`csr_tiled_arriving`](crate::csr_tiled_arriving) does the same by itself: by
-/// this function it takes four registers more, and a multiprocessor has room for two blocks instead of three.
+/// lanes suit are left to the whole warp. `Rows` of [`csr_tiled`](crate::csr_tiled) has a copy of this loop, for the sake
+/// of its registers.
 ///
 /// # Safety
 /// All lanes of the warp call it with the same `rows`, which contain no row twice.
