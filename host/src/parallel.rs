@@ -4,12 +4,14 @@
 
 use std::cmp::Ordering;
 use std::error::Error as _;
+use std::hint;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -19,13 +21,56 @@ use crate::memory;
 /// Rows that a thread converts at a time.
 pub(crate) const ROWS_AT_ONCE: usize = 4096;
 
-/// Calls `work` once with each number less than `count`. A thread takes `at_least` consecutive numbers at a time.
+/// Time for which a thread that is done looks whether the others are, before it sleeps until they are, since waking up takes
+/// as long. It does not look for those that have not begun, which may need its core.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// Number of times each thread takes numbers in a loop, so that one that began late takes fewer.
+const TURNS: usize = 16;
+
+/// Calls `work` once with each number less than `count`. A thread takes at least `at_least` consecutive numbers at a time.
 pub fn for_each(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
-    if has_pool() {
+    if rayon::current_thread_index().is_some() {
         (0..count).into_par_iter().with_min_len(at_least).for_each(work);
-    } else {
+    } else if count <= at_least || threads() == 1 {
         (0..count).for_each(work);
+    } else {
+        with_the_pool(count, at_least, work);
     }
+}
+
+/// The loop on a thread outside the pool, which takes part. In rayon's own loops it would sleep until one thread of the pool
+/// is awake, has woken others, and all are done; that takes as long as a product of 100,000 entries, and all threads but one
+/// may be scheduled on the same core for milliseconds.
+fn with_the_pool(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
+    let threads = rayon::current_num_threads();
+    let at_once = at_least.max(count / (threads * TURNS)).max(1);
+    let taken = AtomicUsize::new(0);
+    let take = || {
+        loop {
+            let begin = taken.fetch_add(at_once, Relaxed);
+            if begin >= count {
+                break;
+            }
+            (begin..count.min(begin + at_once)).for_each(work);
+        }
+    };
+    let helpers = threads.min(count.div_ceil(at_once)) - 1;
+    let at_work = AtomicUsize::new(0);
+    rayon::in_place_scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(|_| {
+                at_work.fetch_add(1, Relaxed);
+                take();
+                at_work.fetch_sub(1, Relaxed);
+            });
+        }
+        take();
+        let begin = Instant::now();
+        while at_work.load(Relaxed) > 0 && begin.elapsed() < SPIN {
+            hint::spin_loop();
+        }
+    });
 }
 
 /// Whether this thread can share work: it is in a pool, or there is the global pool, which is created here if necessary. If
@@ -230,6 +275,8 @@ pub fn join<A: Send, B: Send>(first: impl FnOnce() -> A + Send, second: impl FnO
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     #[test]
@@ -259,6 +306,29 @@ mod tests {
         assert_eq!((first, second), (vec![0, 1, 2], 7));
         let caught = std::panic::catch_unwind(|| beside(|| panic!("of the thread"), || 7));
         assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"of the thread"));
+    }
+
+    #[test]
+    fn a_thread_outside_the_pool_takes_part() {
+        if threads() == 1 {
+            return;
+        }
+        let (both, workers) = (Barrier::new(2), Mutex::new(Vec::new()));
+        for_each(2, 1, &|_| {
+            both.wait();
+            workers.lock().unwrap().push((thread::current().id(), rayon::current_thread_index().is_some()));
+        });
+        let mut workers = workers.into_inner().unwrap();
+        workers.sort_by_key(|&(_, in_pool)| in_pool);
+        assert!(matches!(workers[..], [(here, false), (_, true)] if here == thread::current().id()), "{workers:?}");
+        // Whatever the smallest number of them is that a thread takes, each number comes once.
+        for (count, at_least) in [(1, 0), (3, 0), (1000, 1), (1000, 999), (1001, 70), (5, 6)] {
+            let numbers = Mutex::new(Vec::new());
+            for_each(count, at_least, &|number| numbers.lock().unwrap().push(number));
+            let mut numbers = numbers.into_inner().unwrap();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..count), "{count} {at_least}");
+        }
     }
 
     #[test]

@@ -104,29 +104,36 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         let tells = executor.times_tell() || selection.measure != Measure::WhereUnsure;
         // The fastest of those that are still stored.
         let mut fastest: Option<(f64, Self)> = None;
-        let mut measured = Vec::new();
+        let mut measured: Vec<(Format, Option<f64>)> = Vec::new();
         let mut arrays = None;
+        let lead = choice.lead();
         while tells && let Some(format) = choice.next_trial(&measured, selection) {
-            let least = fastest.as_ref().map_or(f64::INFINITY, |&(least, _)| least);
-            let measure = |arrays: &mut _| {
+            let measure = |arrays: &mut _, fastest: Option<&mut (f64, Self)>| {
                 let recipe = choice.recipe_for(format, &recipe);
                 let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
                 let mut plan = Self::from_converted(executor, narrowed(executor, matrix, format, recipe)?, format)?;
-                Ok((measure(executor, &mut plan, arrays, least)?, plan))
+                Ok((measure(executor, &mut plan, arrays, fastest)?, plan))
             };
-            let mut found = measure(&mut arrays);
+            let mut found = measure(&mut arrays, fastest.as_mut());
             if matches!(found, Err(Error::OutOfMemory { .. })) && fastest.take().is_some() {
                 // There may be room without it.
                 arrays = None;
-                found = measure(&mut arrays);
+                found = measure(&mut arrays, None);
             }
             let found = found.ok();
+            if let Some((least, plan)) = &fastest
+                && let Some((_, seconds)) = measured.iter_mut().find(|(other, _)| *other == plan.format())
+            {
+                *seconds = Some(*least);
+            }
             reserve(&mut measured, 1)?;
             measured.push((format, found.as_ref().map(|&(seconds, _)| seconds)));
-            if let Some(found) = found
-                && fastest.as_ref().is_none_or(|&(least, _)| found.0 < least)
+            if let Some((seconds, plan)) = found
+                && fastest
+                    .as_ref()
+                    .is_none_or(|(least, other)| seconds * lead(format, true) < least * lead(other.format(), true))
             {
-                fastest = Some(found);
+                fastest = Some((seconds, plan));
             }
         }
         drop(arrays);
@@ -224,29 +231,104 @@ impl<T: Scalar, E: Executor> Arrays<T, E> {
     }
 }
 
-/// Minimum time in seconds of a multiplication by a plan, from fewer multiplications if it is clearly more than `least`.
+/// Minimum time in seconds of a multiplication by a plan. On a CPU, the fastest format so far takes turns, which may lower its
+/// time.
 fn measure<T: Scalar, E: Executor>(
     executor: &E,
     plan: &mut Plan<T, E>,
     arrays: &mut Option<Arrays<T, E>>,
-    least: f64,
+    mut fastest: Option<&mut (f64, Plan<T, E>)>,
 ) -> Result<f64, Error> {
     let Arrays { x, y, ahead } = match arrays {
         Some(arrays) => arrays,
         None => arrays.insert(Arrays::new(executor, plan.matrix().rows(), plan.matrix().columns())?),
     };
-    let mut own = f64::INFINITY;
-    for repetition in 0..WARM_UPS + REPETITIONS {
+    let mut time = |plan: &mut Plan<T, E>| {
         if let Some([from, to]) = ahead {
             executor.copy(from, to)?;
         }
-        let time = executor.time(&mut || plan.apply(T::ONE, x, T::ZERO, y))?;
+        Ok(executor.time(&mut || plan.apply(T::ONE, x, T::ZERO, y))?.as_secs_f64())
+    };
+    match fastest.as_deref_mut().filter(|_| !executor.device().has_kernels()) {
+        Some((least, other)) => by_turns(least, |turn| time(if turn == Turn::Fastest { other } else { plan })),
+        None => alone(fastest.map_or(f64::INFINITY, |&mut (least, _)| least), || time(plan)),
+    }
+}
+
+/// Minimum of repeated times, of fewer if it is clearly more than `least`.
+fn alone(least: f64, mut time: impl FnMut() -> Result<f64, Error>) -> Result<f64, Error> {
+    let mut own = f64::INFINITY;
+    for repetition in 0..WARM_UPS + REPETITIONS {
+        let time = time()?;
         if repetition >= WARM_UPS {
-            own = own.min(time.as_secs_f64());
+            own = own.min(time);
         }
         if repetition + 1 == WARM_UPS + FEW_REPETITIONS && own > CLEARLY_SLOWER * least {
             break;
         }
     }
     Ok(own.max(f64::MIN_POSITIVE))
+}
+
+/// Whose turn it is to multiply.
+#[derive(Clone, Copy, PartialEq)]
+enum Turn {
+    /// The fastest format so far.
+    Fastest,
+    /// The one that is tried.
+    Tried,
+}
+
+/// [`alone`] for a CPU, whose speed may differ from what it was when `least` was measured: threads are on one core for
+/// a while after a conversion, and other programs run. `least` is lowered if the fastest format is faster now; if it is slower,
+/// the one that is tried is taken to be faster in proportion.
+fn by_turns(least: &mut f64, mut time: impl FnMut(Turn) -> Result<f64, Error>) -> Result<f64, Error> {
+    let (mut fastest, mut tried) = (f64::INFINITY, f64::INFINITY);
+    for repetition in 0..WARM_UPS + REPETITIONS {
+        let times = (time(Turn::Fastest)?, time(Turn::Tried)?);
+        if repetition >= WARM_UPS {
+            (fastest, tried) = (fastest.min(times.0), tried.min(times.1));
+        }
+        if repetition + 1 == WARM_UPS + FEW_REPETITIONS && tried > CLEARLY_SLOWER * fastest {
+            break;
+        }
+    }
+    let fastest = fastest.max(f64::MIN_POSITIVE);
+    *least = least.min(fastest);
+    Ok((tried * *least / fastest).max(f64::MIN_POSITIVE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_is_compared_with_the_fastest_as_fast_as_that_is_now() {
+        // The seconds of the fastest and of the one that is tried, in each repetition; `least` before and after; the result.
+        let cases = [
+            ([3.0, 4.0], 3.0, 3.0, 4.0),
+            // All is twice as slow as it was when the fastest was measured, or twice as fast.
+            ([6.0, 8.0], 3.0, 3.0, 4.0),
+            ([1.5, 2.0], 3.0, 1.5, 2.0),
+            ([6.0, 5.0], 3.0, 3.0, 2.5),
+        ];
+        for ([fastest, tried], mut least, after, expected) in cases {
+            let mut turns = Vec::new();
+            let result = by_turns(&mut least, |turn| {
+                turns.push(turn == Turn::Fastest);
+                // The first ones do not count.
+                let slow = if turns.len() <= 2 * WARM_UPS { 10.0 } else { 1.0 };
+                Ok(slow * if turn == Turn::Fastest { fastest } else { tried })
+            });
+            assert_eq!((least, result.unwrap()), (after, expected));
+            assert!(
+                turns.iter().step_by(2).all(|&first| first) && turns.iter().skip(1).step_by(2).all(|&first| !first)
+            );
+            let few = tried > CLEARLY_SLOWER * fastest;
+            assert_eq!(turns.len(), 2 * (WARM_UPS + if few { FEW_REPETITIONS } else { REPETITIONS }));
+        }
+        let mut times = [9.0, 9.0, 5.0, 6.0, 4.0, 7.0, 3.0, 8.0, 9.0].into_iter();
+        assert_eq!(alone(2.9, || Ok(times.next().unwrap())).unwrap(), 4.0);
+        assert_eq!(alone(f64::INFINITY, || Ok(0.0)).unwrap(), f64::MIN_POSITIVE);
+    }
 }

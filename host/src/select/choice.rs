@@ -155,6 +155,9 @@ const ERROR_ON_CPU: f64 = 0.25;
 /// The factor by which a format must be predicted to be faster than CSR on a CPU: CSR needs no conversion.
 const LEAD_ON_CPU: f64 = 1.3;
 
+/// The factor by which it must be faster when both are measured, because times on a CPU vary.
+const MEASURED_LEAD_ON_CPU: f64 = 1.05;
+
 /// Minimum size of a matrix, relative to the cache, for which narrow values pay: smaller ones take as long, because each
 /// value is also looked up (docs/experiments/values.md).
 const WORTH_NARROWING: f64 = 0.25;
@@ -298,14 +301,12 @@ fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection
 
 impl Choice {
     /// Sorts the candidates and takes the first. If the one predicted to be the best was measured, a measured one comes
-    /// first. Otherwise the measurements served another purpose, and the prediction decides: for CSR, unless another format
-    /// is predicted to have the [lead](Self::lead).
+    /// first. Otherwise the measurements served another purpose, and the prediction decides. Either way it is CSR, unless
+    /// another format has the [lead](Self::lead).
     fn decide(&mut self, selection: &Selection) -> Result<(), Error> {
         let (multiplications, lead) = (self.multiplications, self.lead());
-        let predicted = |candidate: &Candidate| {
-            let stays = candidate.format.shares_arrays(Format::CSR_SCALAR);
-            candidate.predicted_cost(multiplications) * if stays { 1.0 } else { lead }
-        };
+        let predicted =
+            |candidate: &Candidate| candidate.predicted_cost(multiplications) * lead(candidate.format, false);
         let allowed = self.candidates.iter().filter(|candidate| candidate.excluded.is_none());
         let best = allowed.min_by(|left, right| predicted(left).total_cmp(&predicted(right)));
         let alike = |measured: &Candidate, best: &Candidate| {
@@ -315,7 +316,7 @@ impl Choice {
         let believed = best.is_some_and(|best| self.candidates.iter().any(|candidate| alike(candidate, best)));
         let rank = |candidate: &Candidate| (candidate.excluded.is_some(), believed && candidate.measured.is_none());
         let cost = |candidate: &Candidate| match candidate.measured {
-            Some(_) if believed => candidate.cost(multiplications),
+            Some(_) if believed => candidate.cost(multiplications) * lead(candidate.format, true),
             _ => predicted(candidate),
         };
         self.candidates.sort_by(|left, right| match rank(left).cmp(&rank(right)) {
@@ -341,9 +342,14 @@ impl Choice {
         known.map(|candidate| candidate.traffic.stored).min().unwrap_or(0)
     }
 
-    /// The factor by which another format must be predicted to be faster than CSR.
-    fn lead(&self) -> f64 {
-        if self.has_kernels { 1.0 } else { LEAD_ON_CPU }
+    /// The factor by which a format must be faster than CSR, if both are measured or if neither is.
+    pub(crate) fn lead(&self) -> impl Fn(Format, bool) -> f64 + use<> {
+        let has_kernels = self.has_kernels;
+        move |format, measured| match (has_kernels || format.shares_arrays(Format::CSR_SCALAR), measured) {
+            (true, _) => 1.0,
+            (false, true) => MEASURED_LEAD_ON_CPU,
+            (false, false) => LEAD_ON_CPU,
+        }
     }
 
     /// The candidates that can be chosen, the best first; only the first of those that multiply alike.
@@ -426,12 +432,18 @@ impl Choice {
             false => next.cost(self.multiplications) / best.cost(self.multiplications),
         };
         let why = match (best, next) {
-            (Some(best), Some(next)) if best.measured.is_none() && ratio(best, next) < 1.0 => {
-                format!("CSR, unless more than {} times the time of {} for {purpose}", self.lead(), next.format)
-            }
             (Some(best), Some(next)) => {
                 let ratio = ratio(best, next);
-                format!("{how} to be the fastest for {purpose}; {} follows with {ratio:.2} times the time", next.format)
+                let lead = self.lead()(next.format, best.measured.is_some());
+                if ratio < 1.0 && lead > 1.0 {
+                    format!(
+                        "CSR, unless {how} to take more than {lead} times the time of {} for {purpose}",
+                        next.format
+                    )
+                } else {
+                    let next = next.format;
+                    format!("{how} to be the fastest for {purpose}; {next} follows with {ratio:.2} times the time")
+                }
             }
             _ => format!("{how} to be the fastest for {purpose}"),
         };

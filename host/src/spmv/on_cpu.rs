@@ -8,7 +8,7 @@ use crate::parallel;
 const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
 
 /// The most work that is not divided at all, in entries: some 80 µs. Waking another thread takes up to half of that.
-pub(crate) const WORK_ALONE: usize = (1 << 18) / SMALLER;
+pub(crate) const WORK_ALONE: usize = (1 << 17) / SMALLER;
 
 /// The most work that is not divided any further: some 20 µs.
 pub(crate) const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;

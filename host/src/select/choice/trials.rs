@@ -26,12 +26,16 @@ pub(crate) const WARM_UPS: usize = 2;
 pub(crate) const REPETITIONS: usize = 7;
 
 /// Cost of trying a format besides its conversion, in multiplications: the timed ones, those before them, and two for a copy
-/// of the matrix.
+/// of the matrix. On a CPU, the fastest format so far takes turns.
 const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
+const TRIAL_ON_CPU: f64 = TRIAL + (WARM_UPS + REPETITIONS) as f64;
 
 /// What a trial takes on a GPU in addition, in seconds: a plan, its arrays, waits for the device, and what is copied ahead of
 /// the multiplications (docs/results/choice.md).
 const TRIAL_ON_GPU: f64 = 4.5e-4;
+
+/// Logarithm of the ratio of two predictions below which they are the same for a CPU.
+const ALIKE: f64 = 0.01;
 
 /// A format that was tried, and the time of a multiplication in seconds, unless it failed.
 pub type Trial = (Format, Option<f64>);
@@ -92,9 +96,12 @@ impl Choice {
             let price = candidate.share(self.multiplications) + self.trial(predicted);
             least * expected_gain((predicted / least).ln(), deviation) - price
         };
-        // Of formats with bitwise equal predictions, such as ELL and HYB with all entries in its ELL part, one is enough.
+        // Of formats with bitwise equal predictions, such as ELL and HYB with all entries in its ELL part, one is enough;
+        // on a CPU also of those that one loop multiplies, such as CMRS with strips of other heights.
         let alike = |left: &Candidate, right: &Candidate| {
-            (left.multiply, left.traffic.stored) == (right.multiply, right.traffic.stored)
+            let one_loop = !self.has_kernels && left.format.storage() == right.format.storage();
+            one_loop && (left.multiply / right.multiply).ln().abs() < ALIKE
+                || (left.multiply, left.traffic.stored) == (right.multiply, right.traffic.stored)
         };
         let is_new = |candidate: &&Candidate| {
             let before = |other: &Candidate| other.measured.is_some() || has(tried, other.format);
@@ -108,7 +115,7 @@ impl Choice {
     /// The cost of a trial in seconds, without the conversion, if a multiplication takes this long.
     #[doc(hidden)]
     pub fn trial_seconds(&self, multiply: f64) -> f64 {
-        TRIAL * multiply + if self.has_kernels { TRIAL_ON_GPU } else { 0.0 }
+        if self.has_kernels { TRIAL * multiply + TRIAL_ON_GPU } else { TRIAL_ON_CPU * multiply }
     }
 
     /// The same per planned multiplication.
@@ -130,7 +137,8 @@ impl Choice {
         while let Some(format) = self.next_trial(&tried, selection) {
             tried.push((format, seconds(format)));
         }
-        let fastest = tried.iter().filter_map(|&(format, seconds)| Some((format, seconds?)));
+        let lead = self.lead();
+        let fastest = tried.iter().filter_map(|&(format, seconds)| Some((format, seconds? * lead(format, true))));
         let fastest = fastest.min_by(|left, right| left.1.total_cmp(&right.1));
         self.take(&tried, fastest.map(|(format, _)| format), selection)?;
         Ok(tried)

@@ -21,6 +21,10 @@ use surprise::surprise;
 /// The work per row besides its entries, in entries.
 const ROW_WORK: usize = 4;
 
+/// Maximum number of parts of a matrix that threads take, per thread and in all.
+const PARTS_PER_THREAD: usize = 16;
+const MOST_PARTS: usize = 1 << 10;
+
 /// Rows that are multiplied by the same loop.
 const ROWS_AT_ONCE: usize = 512;
 
@@ -88,6 +92,21 @@ fn multiply<V: StoredAs<T>, T: Scalar, O: Index + Sync>(
     }
 }
 
+/// The first index for which `holds` is true, or `count` if there is none below it. If it is true for an index, it is true
+/// for all after it.
+fn first_index(count: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = (low + high) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
 /// Counts the rows that are as long as the row before.
 fn alike<O: Index>(offsets: &[O]) -> usize {
     let length = |row: &[O]| row[1].widen() - row[0].widen();
@@ -122,25 +141,24 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
         parts.for_each(|(part, y)| self.multiply(&offsets[part * ROWS_AT_ONCE..][..y.len() + 1], y));
     }
 
-    /// Multiplies the rows of these offsets in parallel.
+    /// Multiplies the rows of these offsets in parallel, in parts of equal work.
     fn share_out<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let work_before = |row: usize| offsets[row].widen() as usize - offsets[0].widen() as usize + row * ROW_WORK;
         let work = work_before(y.len());
-        if work <= WORK_AT_ONCE || y.len() == 1 {
-            return self.alone(offsets, y);
+        let threads = parallel::threads();
+        let parts =
+            (work / WORK_AT_ONCE).clamp(1, PARTS_PER_THREAD * threads).next_multiple_of(threads).min(MOST_PARTS);
+        let mut ends = [y.len(); MOST_PARTS];
+        let mut begin = 0;
+        for part in 1..parts {
+            let before = work * part / parts;
+            begin += first_index(y.len() - begin, |row| work_before(begin + row) >= before);
+            ends[part - 1] = begin;
         }
-        // The first row other than 0 with half of the work before it.
-        let (mut low, mut high) = (1, y.len() - 1);
-        while low < high {
-            let middle = (low + high) / 2;
-            if work_before(middle) < work / 2 {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        let (first, second) = y.split_at_mut(low);
-        parallel::join(|| self.share_out(&offsets[..=low], first), || self.share_out(&offsets[low..], second));
+        parallel::parts_mut(y, &ends[..parts], &|(part, y)| {
+            let first = if part > 0 { ends[part - 1] } else { 0 };
+            self.alone(&offsets[first..=first + y.len()], y);
+        });
     }
 
     /// Multiplies up to [`ROWS_AT_ONCE`] rows.
