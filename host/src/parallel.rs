@@ -13,6 +13,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rayon::Scope;
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -25,8 +26,14 @@ pub(crate) const ROWS_AT_ONCE: usize = 4096;
 /// as long. It does not look for those that have not begun, which may need its core.
 const SPIN: Duration = Duration::from_micros(50);
 
+/// Time after which threads that should help are late: several times as long as it takes to wake up.
+const LATE: Duration = Duration::from_micros(100);
+
 /// Number of times each thread takes numbers in a loop, so that one that began late takes fewer.
 const TURNS: usize = 16;
+
+/// Number of threads that each one calls for help.
+const CALLED_BY_EACH: usize = 2;
 
 /// Calls `work` once with each number less than `count`. A thread takes at least `at_least` consecutive numbers at a time.
 pub fn for_each(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
@@ -45,32 +52,73 @@ pub fn for_each(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
 fn with_the_pool(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
     let threads = rayon::current_num_threads();
     let at_once = at_least.max(count / (threads * TURNS)).max(1);
-    let taken = AtomicUsize::new(0);
-    let take = || {
-        loop {
-            let begin = taken.fetch_add(at_once, Relaxed);
-            if begin >= count {
-                break;
-            }
-            (begin..count.min(begin + at_once)).for_each(work);
-        }
-    };
     let helpers = threads.min(count.div_ceil(at_once)) - 1;
-    let at_work = AtomicUsize::new(0);
-    rayon::in_place_scope(|scope| {
-        for _ in 0..helpers {
-            scope.spawn(|_| {
-                at_work.fetch_add(1, Relaxed);
-                take();
-                at_work.fetch_sub(1, Relaxed);
-            });
-        }
-        take();
+    let new = AtomicUsize::default;
+    let shared =
+        SharedLoop { count, at_once, helpers, work, taken: new(), called: new(), begun: new(), at_work: new() };
+    rayon::in_place_scope(|scope| shared.lead(scope));
+}
+
+/// A loop whose numbers threads take when they have time.
+struct SharedLoop<'a> {
+    count: usize,
+    at_once: usize,
+    /// Number of threads that can help.
+    helpers: usize,
+    work: &'a (dyn Fn(usize) + Sync),
+    /// Numbers taken, in order.
+    taken: AtomicUsize,
+    /// Helpers that have been called, have begun, and are at work.
+    called: AtomicUsize,
+    begun: AtomicUsize,
+    at_work: AtomicUsize,
+}
+
+impl<'s> SharedLoop<'s> {
+    /// The caller's part.
+    fn lead(&'s self, scope: &Scope<'s>) {
         let begin = Instant::now();
-        while at_work.load(Relaxed) > 0 && begin.elapsed() < SPIN {
+        self.call_helpers(scope);
+        let mut woken = false;
+        while self.take() {
+            // Rayon wakes none if one looks for work; but that one may wait for the core of this thread.
+            if !woken && self.begun.load(Relaxed) == 0 && begin.elapsed() > LATE {
+                scope.spawn_broadcast(|scope, _| self.help(scope));
+                woken = true;
+            }
+        }
+        let end = Instant::now();
+        while self.at_work.load(Relaxed) > 0 && end.elapsed() < SPIN {
             hint::spin_loop();
         }
-    });
+    }
+
+    fn help(&'s self, scope: &Scope<'s>) {
+        self.begun.fetch_add(1, Relaxed);
+        self.at_work.fetch_add(1, Relaxed);
+        self.call_helpers(scope);
+        while self.take() {}
+        self.at_work.fetch_sub(1, Relaxed);
+    }
+
+    /// Each thread wakes others, since that takes microseconds.
+    fn call_helpers(&'s self, scope: &Scope<'s>) {
+        for _ in 0..CALLED_BY_EACH {
+            if self.taken.load(Relaxed) >= self.count || self.called.fetch_add(1, Relaxed) >= self.helpers {
+                return;
+            }
+            scope.spawn(|scope| self.help(scope));
+        }
+    }
+
+    /// Takes the next numbers and works on them; false if none are left.
+    fn take(&self) -> bool {
+        let begin = self.taken.fetch_add(self.at_once, Relaxed);
+        let numbers = begin.min(self.count)..self.count.min(begin + self.at_once);
+        let any = !numbers.is_empty();
+        numbers.for_each(self.work);
+        any
+    }
 }
 
 /// Whether this thread can share work: it is in a pool, or there is the global pool, which is created here if necessary. If
@@ -322,9 +370,19 @@ mod tests {
         workers.sort_by_key(|&(_, in_pool)| in_pool);
         assert!(matches!(workers[..], [(here, false), (_, true)] if here == thread::current().id()), "{workers:?}");
         // Whatever the smallest number of them is that a thread takes, each number comes once.
-        for (count, at_least) in [(1, 0), (3, 0), (1000, 1), (1000, 999), (1001, 70), (5, 6)] {
+        let loops = [(1, 0), (3, 0), (1000, 1), (1000, 999), (1001, 70), (5, 6)];
+        for ((count, at_least), busy) in loops.into_iter().flat_map(|numbers| [(numbers, false), (numbers, true)]) {
             let numbers = Mutex::new(Vec::new());
-            for_each(count, at_least, &|number| numbers.lock().unwrap().push(number));
+            // The pool's threads are late.
+            if busy {
+                rayon::spawn_broadcast(|_| thread::sleep(LATE * 10));
+            }
+            for_each(count, at_least, &|number| {
+                if busy {
+                    thread::sleep(LATE / 100);
+                }
+                numbers.lock().unwrap().push(number);
+            });
             let mut numbers = numbers.into_inner().unwrap();
             numbers.sort_unstable();
             assert!(numbers.into_iter().eq(0..count), "{count} {at_least}");
