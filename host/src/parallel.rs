@@ -13,8 +13,8 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rayon::Scope;
 use rayon::prelude::*;
+use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
 use crate::error::Error;
 use crate::memory;
@@ -25,9 +25,6 @@ pub(crate) const ROWS_AT_ONCE: usize = 4096;
 /// Time for which a thread that is done looks whether the others are, before it sleeps until they are, since waking up takes
 /// as long. It does not look for those that have not begun, which may need its core.
 const SPIN: Duration = Duration::from_micros(50);
-
-/// Time after which threads that should help are late: several times as long as it takes to wake up.
-const LATE: Duration = Duration::from_micros(100);
 
 /// Number of times each thread takes numbers in a loop, so that one that began late takes fewer.
 const TURNS: usize = 16;
@@ -48,15 +45,25 @@ pub fn for_each(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
 
 /// The loop on a thread outside the pool, which takes part. In rayon's own loops it would sleep until one thread of the pool
 /// is awake, has woken others, and all are done; that takes as long as a product of 100,000 entries, and all threads but one
-/// may be scheduled on the same core for milliseconds.
+/// may be scheduled on the same core for milliseconds (docs/experiments/cpu.md).
 fn with_the_pool(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
     let threads = rayon::current_num_threads();
     let at_once = at_least.max(count / (threads * TURNS)).max(1);
     let helpers = threads.min(count.div_ceil(at_once)) - 1;
     let new = AtomicUsize::default;
-    let shared =
-        SharedLoop { count, at_once, helpers, work, taken: new(), called: new(), begun: new(), at_work: new() };
-    rayon::in_place_scope(|scope| shared.lead(scope));
+    let shared = SharedLoop { count, at_once, helpers, work, taken: new(), called: new(), at_work: new() };
+    match helpers_of_outsiders() {
+        Some(pool) => pool.in_place_scope(|scope| shared.lead(scope)),
+        None => rayon::in_place_scope(|scope| shared.lead(scope)),
+    }
+}
+
+/// Threads that help a thread outside the pool: one less than the pool has. With the pool's own, there would be one thread more
+/// than cores, and two of them may share one while another is idle.
+fn helpers_of_outsiders() -> Option<&'static ThreadPool> {
+    static HELPERS: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    let begin = || ThreadPoolBuilder::new().num_threads(rayon::current_num_threads() - 1).build().ok();
+    HELPERS.get_or_init(begin).as_ref()
 }
 
 /// A loop whose numbers threads take when they have time.
@@ -68,25 +75,16 @@ struct SharedLoop<'a> {
     work: &'a (dyn Fn(usize) + Sync),
     /// Numbers taken, in order.
     taken: AtomicUsize,
-    /// Helpers that have been called, have begun, and are at work.
+    /// Helpers that have been called, and those at work.
     called: AtomicUsize,
-    begun: AtomicUsize,
     at_work: AtomicUsize,
 }
 
 impl<'s> SharedLoop<'s> {
     /// The caller's part.
     fn lead(&'s self, scope: &Scope<'s>) {
-        let begin = Instant::now();
         self.call_helpers(scope);
-        let mut woken = false;
-        while self.take() {
-            // Rayon wakes none if one looks for work; but that one may wait for the core of this thread.
-            if !woken && self.begun.load(Relaxed) == 0 && begin.elapsed() > LATE {
-                scope.spawn_broadcast(|scope, _| self.help(scope));
-                woken = true;
-            }
-        }
+        while self.take() {}
         let end = Instant::now();
         while self.at_work.load(Relaxed) > 0 && end.elapsed() < SPIN {
             hint::spin_loop();
@@ -94,7 +92,6 @@ impl<'s> SharedLoop<'s> {
     }
 
     fn help(&'s self, scope: &Scope<'s>) {
-        self.begun.fetch_add(1, Relaxed);
         self.at_work.fetch_add(1, Relaxed);
         self.call_helpers(scope);
         while self.take() {}
@@ -373,13 +370,13 @@ mod tests {
         let loops = [(1, 0), (3, 0), (1000, 1), (1000, 999), (1001, 70), (5, 6)];
         for ((count, at_least), busy) in loops.into_iter().flat_map(|numbers| [(numbers, false), (numbers, true)]) {
             let numbers = Mutex::new(Vec::new());
-            // The pool's threads are late.
+            // The helpers are late.
             if busy {
-                rayon::spawn_broadcast(|_| thread::sleep(LATE * 10));
+                helpers_of_outsiders().unwrap().spawn_broadcast(|_| thread::sleep(Duration::from_millis(1)));
             }
             for_each(count, at_least, &|number| {
                 if busy {
-                    thread::sleep(LATE / 100);
+                    thread::sleep(Duration::from_micros(1));
                 }
                 numbers.lock().unwrap().push(number);
             });

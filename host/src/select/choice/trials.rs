@@ -15,6 +15,9 @@ const RIVALS: usize = 3;
 /// likely error, and only its own time reveals that.
 const INSURANCE: f64 = 0.01;
 
+/// Part of all multiplications that measuring the best format whose arrays exist already may cost in any case.
+const INSURANCE_WITHOUT_CONVERSION: f64 = 0.005;
+
 /// Correlation of the errors of predictions for one matrix. It was 0.41 and 0.36 in two suites (docs/results/choice.md).
 const CORRELATION: f64 = 0.4;
 
@@ -33,9 +36,6 @@ const TRIAL_ON_CPU: f64 = TRIAL + (WARM_UPS + REPETITIONS) as f64;
 /// What a trial takes on a GPU in addition, in seconds: a plan, its arrays, waits for the device, and what is copied ahead of
 /// the multiplications (docs/results/choice.md).
 const TRIAL_ON_GPU: f64 = 4.5e-4;
-
-/// Logarithm of the ratio of two predictions below which they are the same for a CPU.
-const ALIKE: f64 = 0.01;
 
 /// A format that was tried, and the time of a multiplication in seconds, unless it failed.
 pub type Trial = (Format, Option<f64>);
@@ -96,20 +96,28 @@ impl Choice {
             let price = candidate.share(self.multiplications) + self.trial(predicted);
             least * expected_gain((predicted / least).ln(), deviation) - price
         };
-        // Of formats with bitwise equal predictions, such as ELL and HYB with all entries in its ELL part, one is enough;
-        // on a CPU also of those that one loop multiplies, such as CMRS with strips of other heights.
+        // Of formats with bitwise equal predictions, such as ELL and HYB with all entries in its ELL part, one is enough.
         let alike = |left: &Candidate, right: &Candidate| {
-            let one_loop = !self.has_kernels && left.format.storage() == right.format.storage();
-            one_loop && (left.multiply / right.multiply).ln().abs() < ALIKE
-                || (left.multiply, left.traffic.stored) == (right.multiply, right.traffic.stored)
+            (left.multiply, left.traffic.stored) == (right.multiply, right.traffic.stored)
         };
         let is_new = |candidate: &&Candidate| {
             let before = |other: &Candidate| other.measured.is_some() || has(tried, other.format);
             !self.possible().any(|other| before(other) && alike(other, candidate))
         };
+        if let [_] = tried
+            && let Some(unconverted) = self.unconverted().filter(is_new)
+            && self.trial(unconverted.multiply) <= INSURANCE_WITHOUT_CONVERSION * least
+        {
+            return Some(unconverted);
+        }
         let with_profits = self.possible().filter(is_new).map(|candidate| (profit(candidate), candidate));
         let most = with_profits.max_by(|left, right| left.0.total_cmp(&right.0));
         most.filter(|&(profit, _)| profit > 0.0).map(|(_, candidate)| candidate)
+    }
+
+    /// On a GPU, the best candidate that needs no conversion. Its trial is cheap, so it may disprove the predictions.
+    fn unconverted(&self) -> Option<&Candidate> {
+        self.possible().find(|candidate| self.has_kernels && candidate.convert == 0.0)
     }
 
     /// The cost of a trial in seconds, without the conversion, if a multiplication takes this long.
