@@ -15,9 +15,6 @@ const RIVALS: usize = 3;
 /// likely error, and only its own time reveals that.
 const INSURANCE: f64 = 0.01;
 
-/// Part of all multiplications that measuring the best format whose arrays exist already may cost in any case.
-const INSURANCE_WITHOUT_CONVERSION: f64 = 0.005;
-
 /// Correlation of the errors of predictions for one matrix. It was 0.41 and 0.36 in two suites (docs/results/choice.md).
 const CORRELATION: f64 = 0.4;
 
@@ -104,20 +101,9 @@ impl Choice {
             let before = |other: &Candidate| other.measured.is_some() || has(tried, other.format);
             !self.possible().any(|other| before(other) && alike(other, candidate))
         };
-        if let [_] = tried
-            && let Some(unconverted) = self.unconverted().filter(is_new)
-            && self.trial(unconverted.multiply) <= INSURANCE_WITHOUT_CONVERSION * least
-        {
-            return Some(unconverted);
-        }
         let with_profits = self.possible().filter(is_new).map(|candidate| (profit(candidate), candidate));
         let most = with_profits.max_by(|left, right| left.0.total_cmp(&right.0));
         most.filter(|&(profit, _)| profit > 0.0).map(|(_, candidate)| candidate)
-    }
-
-    /// On a GPU, the best candidate that needs no conversion. Its trial is cheap, so it may disprove the predictions.
-    fn unconverted(&self) -> Option<&Candidate> {
-        self.possible().find(|candidate| self.has_kernels && candidate.convert == 0.0)
     }
 
     /// The cost of a trial in seconds, without the conversion, if a multiplication takes this long.
