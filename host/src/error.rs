@@ -268,6 +268,7 @@ impl Error {
 
 /// Checks that an operand has the length that the matrix requires.
 #[doc(hidden)]
+#[inline]
 pub fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
 }

@@ -26,6 +26,12 @@ pub(crate) const ROWS_AT_ONCE: usize = 4096;
 /// as long. It does not look for those that have not begun, which may need its core.
 const SPIN: Duration = Duration::from_micros(50);
 
+/// Time after which threads that should help are late: several times as long as it takes to wake up.
+const LATE: Duration = Duration::from_micros(100);
+
+/// Number of threads up to which one more than cores matters.
+const FEW_THREADS: usize = 4;
+
 /// Number of times each thread takes numbers in a loop, so that one that began late takes fewer.
 const TURNS: usize = 16;
 
@@ -51,18 +57,23 @@ fn with_the_pool(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
     let at_once = at_least.max(count / (threads * TURNS)).max(1);
     let helpers = threads.min(count.div_ceil(at_once)) - 1;
     let new = AtomicUsize::default;
-    let shared = SharedLoop { count, at_once, helpers, work, taken: new(), called: new(), at_work: new() };
+    let shared =
+        SharedLoop { count, at_once, helpers, work, taken: new(), called: new(), begun: new(), at_work: new() };
     match helpers_of_outsiders() {
-        Some(pool) => pool.in_place_scope(|scope| shared.lead(scope)),
-        None => rayon::in_place_scope(|scope| shared.lead(scope)),
+        Some(pool) => pool.in_place_scope(|scope| shared.lead(scope, Duration::MAX)),
+        None => rayon::in_place_scope(|scope| shared.lead(scope, LATE)),
     }
 }
 
-/// Threads that help a thread outside the pool: one less than the pool has. With the pool's own, there would be one thread more
-/// than cores, and two of them may share one while another is idle.
+/// Threads for this alone, one less than a pool of few threads has. With the pool's own, there would be one thread more than
+/// cores, and two of them may share one while another is idle. Many threads sleep less if they are those of all loops.
 fn helpers_of_outsiders() -> Option<&'static ThreadPool> {
     static HELPERS: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    let begin = || ThreadPoolBuilder::new().num_threads(rayon::current_num_threads() - 1).build().ok();
+    let begin = || {
+        let threads = rayon::current_num_threads();
+        let pool = || ThreadPoolBuilder::new().num_threads(threads - 1).build().ok();
+        (threads <= FEW_THREADS).then(pool).flatten()
+    };
     HELPERS.get_or_init(begin).as_ref()
 }
 
@@ -75,16 +86,25 @@ struct SharedLoop<'a> {
     work: &'a (dyn Fn(usize) + Sync),
     /// Numbers taken, in order.
     taken: AtomicUsize,
-    /// Helpers that have been called, and those at work.
+    /// Helpers that have been called, have begun, and are at work.
     called: AtomicUsize,
+    begun: AtomicUsize,
     at_work: AtomicUsize,
 }
 
 impl<'s> SharedLoop<'s> {
-    /// The caller's part.
-    fn lead(&'s self, scope: &Scope<'s>) {
+    /// The caller's part. If no helper has begun after the time `late`, all threads are called.
+    fn lead(&'s self, scope: &Scope<'s>, late: Duration) {
+        let begin = Instant::now();
         self.call_helpers(scope);
-        while self.take() {}
+        let mut all_called = false;
+        while self.take() {
+            // Rayon wakes none if one looks for work; but that one may wait for the core of this thread.
+            if !all_called && self.begun.load(Relaxed) == 0 && begin.elapsed() > late {
+                scope.spawn_broadcast(|scope, _| self.help(scope));
+                all_called = true;
+            }
+        }
         let end = Instant::now();
         while self.at_work.load(Relaxed) > 0 && end.elapsed() < SPIN {
             hint::spin_loop();
@@ -92,6 +112,7 @@ impl<'s> SharedLoop<'s> {
     }
 
     fn help(&'s self, scope: &Scope<'s>) {
+        self.begun.fetch_add(1, Relaxed);
         self.at_work.fetch_add(1, Relaxed);
         self.call_helpers(scope);
         while self.take() {}
@@ -372,11 +393,13 @@ mod tests {
             let numbers = Mutex::new(Vec::new());
             // The helpers are late.
             if busy {
-                helpers_of_outsiders().unwrap().spawn_broadcast(|_| thread::sleep(Duration::from_millis(1)));
+                let sleep = |_: rayon::BroadcastContext<'_>| thread::sleep(LATE * 10);
+                helpers_of_outsiders()
+                    .map_or_else(|| rayon::spawn_broadcast(sleep), |pool| pool.spawn_broadcast(sleep));
             }
             for_each(count, at_least, &|number| {
                 if busy {
-                    thread::sleep(Duration::from_micros(1));
+                    thread::sleep(LATE / 100);
                 }
                 numbers.lock().unwrap().push(number);
             });

@@ -234,9 +234,12 @@ impl Format {
 /// The result of a strategy for a matrix stored for it, or the error that the matrix is stored differently.
 macro_rules! with_fitting {
     ($format:ident, $matrix:ident, $strategy:ident => $result:expr) => {{
-        $format.check_fits($matrix)?;
         with_strategy_and_matrix!(
-            $format, $matrix, ($strategy, $matrix) => $result, otherwise => Err($format.not_for($matrix)))
+            $format,
+            $matrix,
+            ($strategy, $matrix) => if $strategy.fits($matrix) { $result } else { Err($format.not_stored_so()) },
+            otherwise => $format.check_fits($matrix).and(Err($format.not_for($matrix)))
+        )
     }};
 }
 
@@ -329,6 +332,7 @@ impl Format {
     }
 
     /// Computes y ← α A x + β y on the CPU.
+    #[inline]
     pub(crate) fn multiply_on_cpu<T: Scalar>(
         self,
         matrix: &Matrix<T>,

@@ -86,6 +86,12 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => matrix.columns())
     }
 
+    /// Returns the numbers of rows and columns.
+    #[inline]
+    pub(crate) fn dimensions(&self) -> (usize, usize) {
+        with_storage!(self, matrix => (matrix.rows(), matrix.columns()))
+    }
+
     /// Returns the number of stored entries, not counting padding.
     pub fn nnz(&self) -> usize {
         with_storage!(self, matrix => matrix.nnz())

@@ -23,6 +23,7 @@ pub(crate) struct Operands<'a, T: Scalar, M: Memory> {
 
 impl<'a, T: Scalar, M: Memory> Operands<'a, T, M> {
     /// Checks the vectors against the shape of a matrix, and the factors.
+    #[inline]
     pub fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
         check_vectors(self.alpha, self.x.len(), self.beta, self.y.len(), rows, columns)
     }
@@ -35,6 +36,7 @@ impl<'a, T: Scalar, M: Memory> Operands<'a, T, M> {
 }
 
 /// Checks vectors of these lengths against the shape of a matrix, and the factors.
+#[inline]
 fn check_vectors<T: Scalar>(
     alpha: T,
     x_length: usize,
@@ -50,22 +52,30 @@ fn check_vectors<T: Scalar>(
 
 /// Checks that α and β are finite: kernels multiply sums of parts of a row by α, and the error bound holds only for finite
 /// factors.
+#[inline]
 pub(crate) fn check_factors<T: Scalar>(alpha: T, beta: T) -> Result<(), Error> {
     check_factor("alpha", alpha)?;
     check_factor("beta", beta)
 }
 
 /// Checks that a factor is finite.
+#[inline]
 pub(super) fn check_factor<T: Scalar>(what: &'static str, factor: T) -> Result<(), Error> {
     // 0 times infinity or NaN is NaN.
     if factor * T::ZERO == T::ZERO {
         return Ok(());
     }
-    Err(Error::Setting { what, value: factor.to_string(), expected: "a finite number" })
+    Err(not_finite(what, factor))
+}
+
+#[cold]
+fn not_finite<T: Scalar>(what: &'static str, factor: T) -> Error {
+    Error::Setting { what, value: factor.to_string(), expected: "a finite number" }
 }
 
 impl<'a, T: Scalar> Operands<'a, T, HostMemory> {
     /// Converts to slices.
+    #[inline]
     pub fn on_host(self) -> HostOperands<'a, T> {
         let Self { alpha, x, beta, y } = self;
         HostOperands { alpha, x, beta, y }
@@ -105,6 +115,7 @@ pub(crate) struct HostOperands<'a, T> {
 
 impl<T: Scalar> HostOperands<'_, T> {
     /// Checks the vectors against the shape of a matrix, and the factors.
+    #[inline]
     pub fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
         check_vectors(self.alpha, self.x.len(), self.beta, self.y.len(), rows, columns)
     }

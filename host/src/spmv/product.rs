@@ -38,6 +38,7 @@ impl<T: Scalar> Operation for Product<T> {
         unsafe { launch(executor, &launches, workspace) }
     }
 
+    #[inline]
     fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, .. } = operands;
         multiply(arithmetic, matrix, format, operands.on_host())
@@ -64,6 +65,7 @@ impl<T: Scalar> Operation for SliceProduct<T> {
         unsafe { launch(executor, &launches, workspace) }
     }
 
+    #[inline]
     fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, .. } = operands;
         multiply(arithmetic, matrix, format, operands)
@@ -90,6 +92,7 @@ pub(super) unsafe fn launch<T: Scalar, K: KernelExecutor>(
 }
 
 /// y ← α A x + β y on the host.
+#[inline]
 pub(super) fn multiply<T: Scalar>(
     arithmetic: Arithmetic,
     matrix: &Matrix<T>,
@@ -98,7 +101,8 @@ pub(super) fn multiply<T: Scalar>(
 ) -> Result<(), Error> {
     match arithmetic {
         Arithmetic::Parallel => {
-            operands.check(matrix.rows(), matrix.columns())?;
+            let (rows, columns) = matrix.dimensions();
+            operands.check(rows, columns)?;
             format.multiply_on_cpu(matrix, operands)
         }
         Arithmetic::Compensated => reference::multiply(matrix, operands),

@@ -100,6 +100,7 @@ impl strategy::Strategy for Strategy {
         Ok(())
     }
 
+    #[inline]
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Bcsr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         cpu::multiply_on_cpu(matrix, matrix.values(), operands);
         Ok(())

@@ -109,6 +109,7 @@ impl strategy::Strategy for Strategy {
         Ok(())
     }
 
+    #[inline]
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Dia<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         cpu::multiply_on_cpu(matrix, HostValues::as_they_are(matrix.values()), operands);
         Ok(())

@@ -194,21 +194,13 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
     /// Multiplies rows of any lengths.
     #[inline(never)]
     fn rows<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
-        let mut begin = offsets[0].widen() as usize;
-        for (y, end) in y.iter_mut().zip(&offsets[1..]) {
-            *y = self.alpha * self.row(begin, end.widen() as usize);
-            begin = end.widen() as usize;
-        }
+        each_row(offsets, y, |begin, end| self.alpha * self.row(begin, end));
     }
 
     /// Multiplies short rows of unpredictable lengths.
     #[inline(never)]
     fn surprising_rows<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
-        let mut begin = offsets[0].widen() as usize;
-        for (y, end) in y.iter_mut().zip(&offsets[1..]) {
-            *y = self.alpha * self.surprising_row(begin, end.widen() as usize);
-            begin = end.widen() as usize;
-        }
+        each_row(offsets, y, |begin, end| self.alpha * self.surprising_row(begin, end));
     }
 
     /// Multiplies short rows, many of them as long as the one before, without a loop over their entries.
@@ -240,11 +232,12 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
     #[inline(always)]
     fn run<O: Index + Sync, const LENGTH: usize>(&self, offsets: &[O], y: &mut [T]) -> usize {
         let mut begin = offsets[0].widen() as usize;
-        for (row, (y, end)) in y.iter_mut().zip(&offsets[1..]).enumerate() {
-            if end.widen() as usize != begin + LENGTH {
+        let ends = &offsets[1..=y.len()];
+        for row in 0..ends.len() {
+            if ends[row].widen() as usize != begin + LENGTH {
                 return row;
             }
-            *y = self.alpha * self.row_of::<LENGTH>(begin);
+            y[row] = self.alpha * self.row_of::<LENGTH>(begin);
             begin += LENGTH;
         }
         y.len()
@@ -371,6 +364,19 @@ impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T
             prefetch(self.values.stored.as_ptr().wrapping_add(place + READ_AHEAD));
             prefetch(self.columns.as_ptr().wrapping_add(place + READ_AHEAD));
         }
+    }
+}
+
+/// Sets each element of y to the result of `row` for the beginning and the end of its entries. With `Iterator::zip`, which is
+/// four functions elsewhere in a program without LTO, the first pages of code would take as long as 1,000 entries to load.
+#[inline(always)]
+fn each_row<O: Index, T>(offsets: &[O], y: &mut [T], row: impl Fn(usize, usize) -> T) {
+    let mut begin = offsets[0].widen() as usize;
+    let ends = &offsets[1..=y.len()];
+    for number in 0..ends.len() {
+        let end = ends[number].widen() as usize;
+        y[number] = row(begin, end);
+        begin = end;
     }
 }
 
