@@ -7,8 +7,9 @@ use crate::parallel;
 /// Under Miri, threads must share a matrix that it can multiply in seconds.
 const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
 
-/// The most work that is not divided at all, in entries: some 80 µs. Waking another thread takes up to half of that.
-pub(crate) const WORK_ALONE: usize = (1 << 17) / SMALLER;
+/// The most work that is not divided at all, in entries: some 40 µs. Waking another thread takes up to that long, but the
+/// caller works meanwhile.
+pub(crate) const WORK_ALONE: usize = (1 << 16) / SMALLER;
 
 /// The most work that is not divided any further: some 20 µs.
 pub(crate) const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;
