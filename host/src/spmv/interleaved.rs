@@ -53,7 +53,7 @@ pub(crate) fn launches<T: Scalar, M: Memory>(
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let (rows, columns) = matrix.dimensions();
     operands.check(rows, columns)?;
     if rows == 0 {
         // Vectors without elements, however many.

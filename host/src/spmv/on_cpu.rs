@@ -11,7 +11,7 @@ const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
 /// caller works meanwhile.
 pub(crate) const WORK_ALONE: usize = (1 << 16) / SMALLER;
 
-/// The most work that is not divided any further: some 20 µs.
+/// The most work that is not divided any further.
 pub(crate) const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;
 
 /// Minimum size in bytes of a matrix that does not stay in the caches, so that prefetching is worth its instructions.

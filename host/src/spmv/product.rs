@@ -195,7 +195,7 @@ fn multiply_multivector_on_cpu<T: Scalar>(
     operands: MultivectorOperands<'_, T, HostMemory>,
 ) -> Result<(), Error> {
     format.check_multivectors()?;
-    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let (rows, columns) = matrix.dimensions();
     operands.check(rows, columns)?;
     let MultivectorOperands { shape, alpha, x, beta, y } = operands;
     if y.is_empty() {
